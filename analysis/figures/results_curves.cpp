@@ -8,8 +8,8 @@
 #include "analysis/drawing/covered_curves.h"
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
+#include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
-#include "analysis/runs/run_style.h"
 #include "analysis/runs/shown_runs.h"
 
 namespace kvscope::analysis {
@@ -67,8 +67,7 @@ struct Point {
 struct Curves {
     XAxis x;
     Summary y;
-    std::optional<Summary> x_means;            ///< means of the scalar of the x axis
-    std::map<std::string, Result> run_of_row;  ///< one run, by the row's labels
+    std::optional<Summary> x_means;  ///< means of the scalar of the x axis
 
     /// Returns the points of a row in ascending order of x, without unknown numbers.
     std::vector<Point> points(size_t block, size_t row) const {
@@ -79,7 +78,7 @@ struct Curves {
             double at = y.columns[column].number;
             if (x_means) {
                 const auto& estimate = x_means->cell(block, row, column).estimate;
-                at = estimate ? estimate->mean : NAN;
+                at = estimate ? estimate->value : NAN;
             }
             if (std::isfinite(at)) found.push_back({at, &cell, column});
         }
@@ -136,35 +135,24 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Curves curves_of(const Chosen& chosen) {
-    Curves curves{chosen.x, summarize(chosen.results, chosen.request), {}, {}};
+    Curves curves{chosen.x, summarize(chosen.results, chosen.request), {}};
     if (chosen.x.scalar) {
         SummaryRequest request = chosen.request;
         request.scalar = chosen.x.scalar->name;
         curves.x_means = summarize(chosen.results, request);
     }
-    for (const Result& result : chosen.results) {
-        std::string label;
-        for (const Setting& setting : curves.y.row_settings) label += setting.value(result).label + '\n';
-        curves.run_of_row.try_emplace(label, result);
-    }
     return curves;
 }
 
-std::vector<LineStyle> styles_of_rows(const Curves& curves) {
+/// Returns colors by policy. Curves of one policy have different markers.
+std::vector<LineStyle> styles_of_curves(const Chosen& chosen, const Summary& summary) {
     constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
-    std::vector<trace::RunAttributes> looks;
-    for (size_t row = 0; row < curves.y.rows.size(); ++row) {
-        std::string key;
-        for (const SettingValue& value : curves.y.rows[row]) key += value.label + '\n';
-        const Result& run = curves.run_of_row.at(key);
-        auto& look = looks.emplace_back();
-        look.policy = run.row.policy;
-        look.parameters_json = run.setting;
-        if (curves.y.row_settings.size() > 1) look.budget = run.row.budget;
+    std::vector<LineStyle> styles = styles_of_rows(summary, chosen.results);
+    std::map<std::string, size_t> n_rows;  // by policy
+    for (size_t row = 0; row < styles.size(); ++row) {
+        const std::string& setting = summary.rows[row].front().label;
+        styles[row].marker = markers[n_rows[setting.substr(0, setting.find(':'))]++ % markers.size()];
     }
-    auto styles = run_styles(looks);
-    std::map<std::string, size_t> n_rows;
-    for (size_t i = 0; i < styles.size(); ++i) styles[i].marker = markers[n_rows[looks[i].policy]++ % markers.size()];
     return styles;
 }
 
@@ -192,9 +180,10 @@ struct Limits {
 };
 
 Figure make(std::span<const TracePart> parts) {
-    const Curves curves = curves_of(choose(parts));
+    const Chosen chosen = choose(parts);
+    const Curves curves = curves_of(chosen);
     const Summary& summary = curves.y;
-    const std::vector<LineStyle> styles = styles_of_rows(curves);
+    const std::vector<LineStyle> styles = styles_of_curves(chosen, summary);
     Figure figure;
     figure.name = "results-curves";
     figure.title = fmt::format("{} over {}", summary.scalar->title, curves.x.title());
@@ -221,7 +210,7 @@ Figure make(std::span<const TracePart> parts) {
                 const auto& estimate = summary.cell(block, row, 0).estimate;
                 if (!estimate) continue;
                 Rule rule;
-                rule.value = estimate->mean;
+                rule.value = estimate->value;
                 rule.label = summary.rows[row].front().label;
                 rule.style = styles[row];
                 rule.style.marker = Marker::none;
@@ -237,14 +226,14 @@ Figure make(std::span<const TracePart> parts) {
             for (const Point& point : curves.points(block, row)) {
                 const Estimate& estimate = *point.y->estimate;
                 line.x.push_back(point.x);
-                line.y.push_back(estimate.mean);
+                line.y.push_back(estimate.value);
                 x_limits.add(point.x);
-                y_limits.add(estimate.mean);
+                y_limits.add(estimate.value);
                 if (curves.x.setting) ticks[point.x] = summary.columns[point.column].label;
                 if (!has_bands) continue;
                 const bool has_interval = std::isfinite(estimate.interval.low);
-                line.low.push_back(has_interval ? estimate.interval.low : estimate.mean);
-                line.high.push_back(has_interval ? estimate.interval.high : estimate.mean);
+                line.low.push_back(has_interval ? estimate.interval.low : estimate.value);
+                line.high.push_back(has_interval ? estimate.interval.high : estimate.value);
                 y_limits.add(line.low.back());
                 y_limits.add(line.high.back());
             }

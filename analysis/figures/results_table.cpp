@@ -6,6 +6,7 @@
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
+#include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
 #include "analysis/tables/table_format.h"
@@ -18,55 +19,6 @@ constexpr double least_column_mm = 16;
 constexpr double character_mm = 1.3;
 constexpr double names_mm = 12;  // in addition to the characters of the longest name
 constexpr double page_mm = 174;
-
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> names;
-    for (size_t begin = 0; begin <= text.size();) {
-        const size_t end = std::min(text.find(',', begin), text.size());
-        if (end > begin) names.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return names;
-}
-
-/// Returns the scalar. @throws NothingToShow if no run has a value
-const Scalar& shown_scalar(const FigureOptions& options, std::span<const Result> results) {
-    const std::string name = options.own_text("cells", "");
-    const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
-    if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
-    return scalar;
-}
-
-std::string none_is_empty(std::string name) { return name == "none" ? "" : std::move(name); }
-
-SummaryRequest request_of(const FigureOptions& options, std::span<const Result> results) {
-    if (options.columns.size() > 1)
-        throw FigureError(fmt::format("results-table has one setting as its columns, found {}; --rows accepts several",
-                                      options.columns.size()));
-    SummaryRequest request;
-    request.scalar = shown_scalar(options, results).name;
-    request.rows = split(options.own_text("rows", "policy"));
-    request.columns = none_is_empty(options.columns.empty() ? "budget" : options.columns.front());
-    const bool has_several_tasks =
-        std::ranges::any_of(results, [&](const Result& result) { return result.task != results.front().task; });
-    request.blocks = none_is_empty(options.own_text("blocks", has_several_tasks ? "task" : "none"));
-    request.against = options.own_text("against", "");
-    request.labels = options.setting_labels;
-    // A setting of rows or columns divides a table only once.
-    const bool are_rows_budgets = std::ranges::find(request.rows, request.columns) != request.rows.end();
-    if (options.columns.empty() && are_rows_budgets) request.columns.clear();
-    return request;
-}
-
-Summary summary_of(std::span<const TracePart> parts) {
-    const std::vector<Result> results = chosen_results(parts);
-    return summarize(results, request_of(parts.front().options, results));
-}
-
-void check(const trace::Reader& reader, const FigureOptions& options) {
-    const TracePart part{&reader, options};
-    shown_scalar(options, chosen_results({&part, 1}));
-}
 
 /// Returns the number of a cell; NaN if the cell has none.
 double number_of(const Cell& cell) {
@@ -112,12 +64,8 @@ ColorScale color_scale_of(const Table& table, size_t n_leading, const Scalar& sc
 }
 
 std::string caption_of(const Summary& summary) {
-    std::string rows;
-    for (const Setting& setting : summary.row_settings) rows += (rows.empty() ? "" : ", ") + setting.name;
-    return fmt::format("{} by {}{}{}. Bold: best of a column, underlined: second best, without the full run. {}",
-                       summary.scalar->title, rows,
-                       summary.column_setting ? " and " + summary.column_setting->name : "",
-                       summary.block_setting ? ", for each " + summary.block_setting->name : "", summary.note());
+    return fmt::format("{}. Bold: best of a column, underlined: second best, without the full run. {}",
+                       title_of_summary(summary), summary.note());
 }
 
 /// Returns "n = 6; 4 comparisons".
@@ -136,7 +84,7 @@ std::string short_note(const Summary& summary) {
 }
 
 Figure make(std::span<const TracePart> parts) {
-    const Summary summary = summary_of(parts);
+    const Summary summary = chosen_summary(parts);
     const Table table = summary_table(summary);
     const auto ranks = ranks_of_cells(table);
     const int decimals = summary.scalar->decimals;
@@ -214,7 +162,7 @@ Figure make(std::span<const TracePart> parts) {
 }
 
 Table numbers(std::span<const TracePart> parts) {
-    Table table = summary_numbers(summary_of(parts));
+    Table table = summary_numbers(chosen_summary(parts));
     table.name = "results-table";
     return table;
 }
@@ -223,21 +171,9 @@ Table numbers(std::span<const TracePart> parts) {
 
 FigureDefinition results_table_figure() {
     return of_results<make, numbers>(
-        {"results-table",
-         "Table of results",
+        {"results-table", "Table of results",
          "Means over prompts or task samples with 95 % intervals, by policy and budget or by other settings",
-         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-          {"cells", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
-          {"rows",
-           "settings of the rows, separated by commas: policy, budget, task, length, depth, model, dtype, "
-           "question, trace, or a parameter; default: policy",
-           {},
-           {},
-           "policy"},
-          {"columns", "setting of the columns, or none; default: budget"},
-          {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
-          {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}},
-         check});
+         summary_options(), check_summary});
 }
 
 }  // namespace kvscope::analysis

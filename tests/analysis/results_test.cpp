@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "analysis/results/summary_table.h"
@@ -372,6 +373,30 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     options = {};
     options.own = {{"cells", "recall"}};
     CHECK_THROWS_AS(made(sample.reader(), "results-table", options), NothingToShow);
+}
+
+TEST_CASE("results-bars: one bar per row in each group, with its interval", "[results]") {
+    const SampleTrace sample;
+    const Figure figure = made(sample.reader(), "results-bars", {});
+    REQUIRE(figure.panels.size() == 1);
+    CHECK(figure.panels[0].x.ticks.size() == 2);  // 24 and 48 entries
+    std::map<std::string, Bars> bars;
+    std::vector<Line> whiskers;
+    for (const Shape& shape : figure.panels[0].shapes) {
+        if (const auto* of_row = std::get_if<Bars>(&shape)) bars[of_row->label] = *of_row;
+        if (const auto* line = std::get_if<Line>(&shape)) whiskers.push_back(*line);
+    }
+    REQUIRE(bars.size() == 3);
+    CHECK(bars["snapkv"].y == std::vector<double>{0.5, 0.75});
+    CHECK(bars["full"].y == std::vector<double>{1, 1});
+    CHECK(bars["aperturekv:window=4"].y.size() == 1);
+    for (const auto& [label, of_row] : bars)
+        for (const double x : of_row.x) CHECK(std::abs(x - std::round(x)) <= 0.4);
+    CHECK(whiskers.size() == 5);  // one per bar
+    for (const Line& whisker : whiskers) CHECK(whisker.y[0] <= whisker.y[1]);
+    CHECK(figure.panels[0].y.min == 0);
+    CHECK(figure.legend.size() == 3);
+    CHECK(table_of(sample.reader(), "results-bars", {}).rows.size() == 5);
 }
 
 TEST_CASE("results-curves: one curve per policy over the budget, a setting or a number", "[results]") {

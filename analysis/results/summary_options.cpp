@@ -1,0 +1,110 @@
+#include "analysis/results/summary_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/runs/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> names;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        if (end > begin) names.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return names;
+}
+
+const Scalar& shown_scalar(const FigureOptions& options, std::span<const Result> results) {
+    const std::string name = options.own_text("cells", "");
+    const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
+    if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
+    return scalar;
+}
+
+std::string none_is_empty(std::string name) { return name == "none" ? "" : std::move(name); }
+
+}  // namespace
+
+std::vector<FigureOption> summary_options() {
+    return {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+            {"cells", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
+            {"rows",
+             "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, model, dtype, "
+             "question, trace, or a parameter; default: policy",
+             {},
+             {},
+             "policy"},
+            {"columns", "setting of the columns, or none; default: budget"},
+            {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
+            {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
+}
+
+SummaryRequest summary_request(const FigureOptions& options, std::span<const Result> results) {
+    if (options.columns.size() > 1)
+        throw FigureError(fmt::format("the columns are one setting, but --columns names {}; --rows accepts several",
+                                      options.columns.size()));
+    SummaryRequest request;
+    request.scalar = shown_scalar(options, results).name;
+    request.rows = split(options.own_text("rows", "policy"));
+    request.columns = none_is_empty(options.columns.empty() ? "budget" : options.columns.front());
+    const bool has_several_tasks =
+        std::ranges::any_of(results, [&](const Result& result) { return result.task != results.front().task; });
+    request.blocks = none_is_empty(options.own_text("blocks", has_several_tasks ? "task" : "none"));
+    request.against = options.own_text("against", "");
+    request.labels = options.setting_labels;
+    // A setting of rows or columns divides a table only once.
+    const bool are_rows_budgets = std::ranges::find(request.rows, request.columns) != request.rows.end();
+    if (options.columns.empty() && are_rows_budgets) request.columns.clear();
+    return request;
+}
+
+Summary chosen_summary(std::span<const TracePart> parts) {
+    const std::vector<Result> results = chosen_results(parts);
+    return summarize(results, summary_request(parts.front().options, results));
+}
+
+void check_summary(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    shown_scalar(options, chosen_results({&part, 1}));
+}
+
+std::string title_of_summary(const Summary& summary) {
+    std::string rows;
+    for (const Setting& setting : summary.row_settings) rows += (rows.empty() ? "" : ", ") + setting.name;
+    return fmt::format("{} by {}{}{}", summary.scalar->title, rows,
+                       summary.column_setting ? " and " + summary.column_setting->name : "",
+                       summary.block_setting ? ", for each " + summary.block_setting->name : "");
+}
+
+std::vector<LineStyle> styles_of_rows(const Summary& summary, std::span<const Result> results) {
+    std::map<std::string, const Result*> run_of_row;  // the first one, by the row's labels
+    for (const Result& result : results) {
+        std::string key;
+        for (const Setting& setting : summary.row_settings) key += setting.value(result).label + '\n';
+        run_of_row.try_emplace(key, &result);
+    }
+    const auto has = [&](std::string_view name) {
+        return std::ranges::find(summary.row_settings, name, &Setting::name) != summary.row_settings.end();
+    };
+    std::vector<trace::RunAttributes> looks;
+    for (const auto& values : summary.rows) {
+        std::string key;
+        for (const SettingValue& value : values) key += value.label + '\n';
+        const auto run = run_of_row.find(key);
+        auto& look = looks.emplace_back();
+        look.policy = key;
+        if (run == run_of_row.end() || !has("policy")) continue;
+        look.policy = run->second->row.policy;
+        look.parameters_json = run->second->setting;
+        if (has("budget")) look.budget = run->second->row.budget;
+    }
+    return run_styles(looks);
+}
+
+}  // namespace kvscope::analysis
