@@ -102,6 +102,9 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     scores.labels = options.setting_labels;
     scores.task = tasks.front();
     scores.rows = reader.results(scores.task);
+    if (!scores.rows.empty() && !has_scores(scores.rows))
+        throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
+                                        reader.path().string(), scores.task));
     const auto all = group_results_by_setting_and_budget(scores.rows);
     for (const auto& group : all) {
         if (!is_chosen(group, options)) continue;

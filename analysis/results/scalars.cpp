@@ -80,8 +80,9 @@ bool is_known(const Scalar& scalar, std::span<const Result> results) {
 }
 
 const Scalar& default_scalar(std::span<const Result> results) {
-    const Scalar& score = scalar_named("score");
-    return is_known(score, results) ? score : scalar_named("kl");
+    for (const char* name : {"score", "kl", "first_token_s"})
+        if (is_known(scalar_named(name), results)) return scalar_named(name);
+    return scalar_named("kl");
 }
 
 }  // namespace kvscope::analysis

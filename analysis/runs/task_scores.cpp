@@ -84,6 +84,10 @@ std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
     return budgets;
 }
 
+bool has_scores(std::span<const trace::ResultRow> rows) {
+    return std::ranges::any_of(rows, [](const trace::ResultRow& row) { return !row.metric.empty(); });
+}
+
 Table task_scores(std::span<const trace::ResultRow> rows) {
     Table table{"task_scores",
                 "Scores by policy and budget",

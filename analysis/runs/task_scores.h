@@ -46,6 +46,9 @@ struct TaskGroup {
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
 [[nodiscard]] std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups);
 
+/// Whether a task scores its answers. The task `timing` does not.
+[[nodiscard]] bool has_scores(std::span<const trace::ResultRow> rows);
+
 /// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
 /// @throws FigureError if there are no rows
 [[nodiscard]] Table task_scores(std::span<const trace::ResultRow> rows);

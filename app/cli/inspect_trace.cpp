@@ -172,16 +172,19 @@ std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryC
     return text;
 }
 
+analysis::Table costs_of_task(std::span<const trace::ResultRow> rows, const std::string& task) {
+    std::vector<analysis::Result> results;
+    analysis::add_table(results, rows, task);
+    return analysis::overview_of_costs(results);
+}
+
 std::string describe_scores(const trace::Reader& reader, const std::string& task) {
     const auto rows = reader.results(task);
     if (rows.empty()) return {};
-    if (std::ranges::all_of(rows, [](const auto& row) { return row.metric.empty(); })) {  // a task without scores
-        std::vector<analysis::Result> results;
-        analysis::add_table(results, rows, task);
-        return fmt::format("\n{}\n{}", task,
-                           analysis::format_table(analysis::overview_of_costs(results), analysis::TableFormat::text,
-                                                  terminal_width()));
-    }
+    if (!analysis::has_scores(rows))
+        return fmt::format(
+            "\n{}\n{}", task,
+            analysis::format_table(costs_of_task(rows, task), analysis::TableFormat::text, terminal_width()));
     std::string text = fmt::format(
         "\n{}\n{}", caption_of_scores(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
@@ -347,8 +350,11 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
             format.print(runs_of_all_prompts(*reader, !format.is_for_people(), memory, problems));
         } else if (!tasks.empty()) {
             if (const auto scores =
-                    readable(problems, "/results/" + tasks.front(), "scores that can be put into a table",
-                             [&] { return analysis::task_scores(reader->results(tasks.front())); }))
+                    readable(problems, "/results/" + tasks.front(), "results that can be put into a table", [&] {
+                        const auto rows = reader->results(tasks.front());
+                        return analysis::has_scores(rows) ? analysis::task_scores(rows)
+                                                          : costs_of_task(rows, tasks.front());
+                    }))
                 format.print(*scores);
         } else if (const auto results = readable(problems, "/results/prompts", "runs that can be averaged",
                                                  [&] { return analysis::results_of_prompts(*reader); });

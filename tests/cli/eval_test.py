@@ -384,6 +384,9 @@ class Timing(ProgramTest):
         self.assertEqual(done.returncode, 0)
         rows = csv_rows(self.path("one.csv").read_text())
         self.assertEqual({row["subset"] for row in rows}, {"4 steps", "8 steps"})
+        table = csv_rows(self.made("inspect", "one.h5", "--format", "csv").stdout)
+        self.assertEqual({row["n"] for row in table}, {"1"})
+        self.refuses(1, ["timing has no scores"], "export", "one.h5", "--figure", "task-scores", "-o", "scores.csv")
         self.refuses(2, ["use --steps 7"], *self.COMMAND, "-n", 7, "-o", "x.h5")
         self.refuses(2, ["range runs backwards"], "eval", "--task", "timing", "--lengths", "128-64", "-o", "x.h5")
 
