@@ -22,6 +22,7 @@
 #include "trace/join_parts.h"
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
+#include "trace/recipe.h"
 #include "trace/records/storable_text.h"
 #include "trace/result_table.h"
 #include "trace/shared_scores.h"

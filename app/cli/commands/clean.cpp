@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
