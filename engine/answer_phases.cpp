@@ -1,5 +1,7 @@
 #include "engine/answer_phases.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/common/stopwatch.h"
@@ -77,6 +79,16 @@ std::vector<Generation> AnswerPhases::decode(std::span<AnswerStart> starts, cons
             sequences[i].error = catch_single_run_failure(
                 [&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
     }
+    const auto stop_ids = model_.stop_ids(options_.ignore_eos);
+    std::vector<int32_t> end_ids(stop_ids.begin(), stop_ids.end());
+    if (!options_.end_ids.empty()) {
+        end_ids.insert(end_ids.end(), options_.end_ids.begin(), options_.end_ids.end());
+        std::sort(end_ids.begin(), end_ids.end());
+        for (auto& row : logits)
+            for (const int32_t id : end_ids)
+                if (static_cast<size_t>(id) < row.size())
+                    row[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
+    }
     double elsewhere = 0;
     const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
         const Stopwatch pause;
@@ -89,8 +101,8 @@ std::vector<Generation> AnswerPhases::decode(std::span<AnswerStart> starts, cons
         elsewhere += pause.seconds();
     };
     const Stopwatch watch;
-    auto generations = decode_answers(transformer(), sequences, logits, options_.n_new, sampling_of(options_),
-                                      model_.stop_ids(options_.ignore_eos), progress_, on_token, end, ask_switch);
+    auto generations = decode_answers(transformer(), sequences, logits, options_.n_new, sampling_of(options_), end_ids,
+                                      progress_, on_token, end, ask_switch);
     timings_.decode_s += watch.seconds() - elsewhere;
     return generations;
 }

@@ -34,21 +34,22 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
 void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std::string> answers) {
     row.answers_json = nlohmann::json(answers).dump();
     row.metric = scorer.metric;
-    row.scored_as = "ruler";
+    row.scored_as = scorer.scored_as;
     const bool is_complete = row.status == trace::schema::run::status_complete;
     row.score = is_complete || answers.empty() ? scorer.score(row.prediction, answers) : 0;
 }
 
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
-                                            PromptOptions prompt) {
-    prompt.use_template = prompt.use_template && task.applies_template;
+                                            PromptOptions prompt, std::vector<std::string>* left_out) {
+    const bool use_template = prompt.use_template && task.applies_template;
     const int64_t n_new = prompt.n_new;
     std::vector<PreparedSample> samples;
     for (auto& sample : task.make_samples(
-             {task, options, model.tokenizer(), model.config().context_length, prompt.n_new, prompt.stop})) {
+             {task, options, model.tokenizer(), model.config().context_length, prompt.n_new, prompt.stop, left_out})) {
         if (n_new != task.n_new) sample.n_new = 0;
         prompt.name = sample.id;
         prompt.separator = sample.separator;
+        prompt.use_template = use_template && sample.applies_template;
         prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
         Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
         if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());
@@ -82,6 +83,7 @@ void evaluate_task(
         const size_t n_again = n_known > 0 ? 1 : 0;
         rows.resize(plans.size());
         how.n_new = samples[i].n_new > 0 ? samples[i].n_new : options.n_new;
+        how.end_ids = samples[i].end_ids;
         if (!std::exchange(is_warm, true)) Experiment(model, left, how, progress).run(std::span(&samples[i].prompt, 1));
         const Stopwatch watch;
         Experiment experiment(model, left, how, progress);

@@ -19,10 +19,11 @@ struct PreparedSample : TaskSample {
 };
 
 /// Returns the task's samples with their prompts. @param prompt options of all prompts except their names; an `n_new`
-/// other than the task's replaces that of the samples
+/// other than the task's replaces that of the samples @param left_out see SampleRequest
 /// @throws UsageError if a prompt exceeds the model's context; the exceptions of Task::make_samples
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
-                                                          const TaskOptions& options, PromptOptions prompt);
+                                                          const TaskOptions& options, PromptOptions prompt,
+                                                          std::vector<std::string>* left_out = nullptr);
 
 /// Sets the score of the row's prediction, and its answers and metric. A failed run has the score 0.
 void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std::string> answers);

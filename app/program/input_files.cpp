@@ -19,10 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t largest_text = size_t{256} << 20;
-
 /// Reads to the end of the file. A pipe ends when all writers have closed the pipe.
-std::string read_all(int descriptor, const std::string& name) {
+std::string read_all(int descriptor, const std::string& name, size_t largest) {
     std::string text;
     std::vector<char> block(1 << 16);
     for (;;) {
@@ -36,9 +34,9 @@ std::string read_all(int descriptor, const std::string& name) {
         } else if (errno != EINTR) {
             throw std::runtime_error(name + " cannot be read: " + std::strerror(errno));
         }
-        if (text.size() > largest_text)
-            throw std::runtime_error(name + " contains more than " + std::to_string(largest_text >> 20) +
-                                     " MB, which is too large for a prompt");
+        if (text.size() > largest)
+            throw std::runtime_error(name + " contains more than " + std::to_string(largest >> 20) +
+                                     " MB, which is too large: use a smaller file");
     }
 }
 
@@ -71,8 +69,8 @@ fs::path asset_path(const std::string& name) {
                              KVSCOPE_SOURCE_ASSETS + ". Install kvscope again");
 }
 
-std::string read_text(const fs::path& path) {
-    if (path == "-") return read_all(STDIN_FILENO, "standard input");
+std::string read_text(const fs::path& path, size_t largest) {
+    if (path == "-") return read_all(STDIN_FILENO, "standard input", largest);
     std::error_code error;
     if (fs::is_directory(path, error)) throw std::runtime_error(path.string() + " is a folder: give a text file");
     // Without O_NONBLOCK, opening a pipe without a writer would block forever.
@@ -82,7 +80,7 @@ std::string read_text(const fs::path& path) {
                                  (errno == ENOENT ? " does not exist" : " cannot be read: check that you may read it"));
     std::string text;
     try {
-        text = read_all(descriptor, path.string());
+        text = read_all(descriptor, path.string(), largest);
     } catch (...) {
         ::close(descriptor);
         throw;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -12,8 +13,11 @@ namespace kvscope::program {
 /// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if the file is missing
 [[nodiscard]] std::filesystem::path asset_path(const std::string& name);
 
-/// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds 256 MB
-[[nodiscard]] std::string read_text(const std::filesystem::path& path);
+inline constexpr size_t largest_prompt = size_t{256} << 20;  ///< in bytes
+
+/// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds `largest`
+/// bytes
+[[nodiscard]] std::string read_text(const std::filesystem::path& path, size_t largest = largest_prompt);
 
 /// Reads a file with one prompt. @throws as read_text; std::runtime_error for files of JSON records (.jsonl, .ndjson)
 [[nodiscard]] std::string read_prompt(const std::filesystem::path& path);

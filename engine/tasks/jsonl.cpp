@@ -4,6 +4,7 @@
 
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
+#include "engine/tasks/api/benchmark_files.h"
 #include "engine/tasks/api/sample_line.h"
 
 namespace kvscope::engine {
@@ -15,20 +16,25 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
     const std::string& file = values.text("file");
     if (file.empty()) throw UsageError("the task jsonl needs a file: name one with --file");
     const auto most = values.automatic_integer("samples");
+    const std::string& text = request.options.files.at("file");
+    refuse_other_benchmark(text, file, request.task.name);
     std::vector<TaskSample> samples;
-    for_each_line_with_text(request.options.files.at("file"), [&](std::string_view line, int number) {
+    for_each_line_with_text(text, [&](std::string_view line, int number) {
         if (most && static_cast<int64_t>(samples.size()) >= *most) return false;
-        TaskSample sample = read_sample_line(line, fmt::format("{}:{}", file, number), LineNeeds::question_and_answers);
-        sample.id = fmt::format("{}-{}", utf8_lossy(std::filesystem::path(file).stem().string()), number);
-        sample.number = number - 1;
-        for (const std::string& answer : sample.answers) {
-            const size_t at = sample.context.find(answer);
-            if (at != std::string::npos) sample.spans.emplace_back(at, at + answer.size());
-        }
-        samples.push_back(std::move(sample));
+        add_unless_unusable(request, [&] {
+            const std::string place = fmt::format("{}:{}", file, number);
+            TaskSample sample = read_sample_line(line, place, LineNeeds::question_and_answers);
+            sample.id = fmt::format("{}-{}", utf8_lossy(std::filesystem::path(file).stem().string()), number);
+            sample.number = number - 1;
+            for (const std::string& answer : sample.answers) {
+                const size_t at = sample.context.find(answer);
+                if (at != std::string::npos) sample.spans.emplace_back(at, at + answer.size());
+            }
+            samples.push_back(std::move(sample));
+        });
         return true;
     });
-    if (samples.empty()) throw UsageError(file + ": expected one JSON object per line, found no line with text");
+    require_samples(request, samples, file + ": expected one JSON object per line, found no line with text");
     return samples;
 }
 

@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest, clock_model, csv_rows
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, SOURCE, ProgramTest, clock_model, csv_rows
 
 
 def n_results(part):
@@ -100,6 +100,15 @@ class OwnSamples(ProgramTest):
         done = self.run_program(*self.eval("-", "stdin.h5"), text="no object")
         self.assertIn("standard input:1: expected an object", done.stderr)
 
+    def test_a_broken_line_is_left_out(self):
+        self.write("broken.jsonl", "x")
+        self.path("broken.jsonl").write_text(self.path("broken.jsonl").read_text() + "\n{\n")
+        done = self.run_program(*self.eval("broken.jsonl", "broken.h5"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("broken.jsonl:2: expected an object", done.stderr)
+        with h5py.File(self.path("broken.h5")) as trace:
+            self.assertEqual(trace["results/jsonl"]["sample_id"].tolist(), [b"broken-1"])
+
     def test_ranges_are_checked_with_the_other_options(self):
         for option in ("--lengths", "--samples"):
             self.refuses(2, [f"{option}: ", "found 0", "eval --help"], "eval", "-m", HF_MODEL, option, "0", "-o", "r.h5")
@@ -130,6 +139,67 @@ class Ruler(ProgramTest):
 
     def test_a_missing_file_is_named(self):
         self.refuses(2, ["qa_1", "dev-v2.0.json", "rajpurkar", "--squad"], *self.eval("--subsets", "qa_1"))
+
+
+@NEEDS_ENGINE
+class LongBench(ProgramTest):
+    SAMPLES = SOURCE / "tests" / "data" / "longbench"
+
+    @classmethod
+    def prepare(cls):
+        cls.of_set = {json.loads(line)["dataset"]: line for line in reversed((cls.SAMPLES / "samples.jsonl").read_text().splitlines())}
+
+    def eval(self, task, file, output, *more):
+        return ("eval", "-m", HF_MODEL, "--task", task, "--file", file, "--max_length", 300, "-n", 4, "--policy", "h2o", "--budget",
+                64, "-t", 1, "-o", output, *more)
+
+    def rows(self, trace, task):
+        with h5py.File(self.path(trace)) as file:
+            return file[f"results/{task}"][:]
+
+    def test_a_broken_line_is_left_out_and_the_others_are_answered(self):
+        lines = [self.of_set["qasper"], self.of_set["trec"][:-9], self.of_set["samsum"], json.dumps({"dataset": "lcc"}),
+                 self.of_set["trec"], self.of_set["qasper_e"]]
+        self.path("mixed.jsonl").write_text("\n".join(lines))
+        for again in (False, True):
+            with self.subTest(again=again):
+                done = self.run_program(*self.eval("longbench", "mixed.jsonl", "mixed.h5"))
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("mixed.jsonl:2: expected an object", done.stderr)
+                self.assertIn('mixed.jsonl:4: expected the field "answers"', done.stderr)
+                self.assertEqual(done.stderr.count("This sample is left out"), 2)
+                self.assertIn("h2o", done.stdout)
+        rows = self.rows("mixed.h5", "longbench")
+        self.assertEqual([row["sample_id"].decode() for row in rows[::2]], ["mixed-1", "mixed-3", "mixed-5", "mixed-6"])
+        self.assertEqual([(row["subset"], row["metric"]) for row in rows[::2]],
+                         [(b"qasper", b"qa_f1_score"), (b"samsum", b"rouge_score"), (b"trec", b"classification_score"),
+                          (b"qasper_e/4-8k", b"qa_f1_score")])
+        self.assertEqual({(row["scored_as"], row["status"]) for row in rows}, {(b"longbench", b"complete")})
+
+    def test_a_folder_of_sets(self):
+        self.path("data").mkdir()
+        for name in ("qasper", "samsum"):
+            self.path(f"data/{name}.jsonl").write_text(self.of_set[name])
+        self.made(*self.eval("longbench", "data", "folder.h5", "--score-as", "kvpress"))
+        rows = self.rows("folder.h5", "longbench")
+        self.assertEqual([row["sample_id"] for row in rows[::2]], [b"qasper-1", b"samsum-1"])
+        self.assertEqual({row["scored_as"] for row in rows}, {b"longbench as in kvpress"})
+        self.refuses(2, ["dureader", "jieba"], *self.eval("longbench", "data", "zh.h5", "--subsets", "dureader"))
+        self.refuses(1, ["data is a folder"], *self.eval("longbench-v2", "data", "v2.h5"))
+
+    def test_version_2_and_files_of_the_other_version(self):
+        self.made(*self.eval("longbench-v2", self.SAMPLES / "v2.json", "v2.h5"))
+        rows = self.rows("v2.h5", "longbench-v2")
+        self.assertEqual([row["subset"] for row in rows[::2]], [b"easy/short", b"hard/medium", b"hard/long"])
+        self.assertEqual({(row["metric"], row["scored_as"]) for row in rows}, {(b"accuracy", b"longbench-v2")})
+        self.refuses(2, ["looks like LongBench-v2", "--task longbench-v2"], *self.eval("longbench", self.SAMPLES / "v2.json", "x.h5"))
+        self.refuses(2, ["data.zip", "THUDM/LongBench"], "eval", "-m", HF_MODEL, "--task", "longbench", "-o", "x.h5")
+
+    def test_help_names_source_layout_and_licence(self):
+        for task, words in (("longbench", ("data.zip", "all_classes", "licence")), ("longbench-v2", ("data.json", "choice_A", "Apache"))):
+            shown = self.made("tasks", task).stdout
+            for word in words:
+                self.assertIn(word, shown)
 
 
 @NEEDS_ENGINE

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -228,4 +229,29 @@ TEST_CASE("more samples are added to the existing ones", "[needle][model][defaul
         }
         CHECK(texts.size() == samples.size());
     }
+}
+
+TEST_CASE("an answer ends at the end tokens of its sample, of which none is its first token", "[needle]") {
+    engine::SilentProgress progress;
+    const auto answer = [&](std::vector<int32_t> end_ids) {
+        auto options = options_of(8, false);
+        options.ignore_eos = true;
+        options.end_ids = std::move(end_ids);
+        engine::Experiment experiment(tiny_model(), engine::with_full_run_first({}), options, progress);
+        std::vector<int32_t> ids;
+        experiment.on_run = [&](int, int, const trace::RunRecord& record) { ids = record.output_ids; };
+        std::vector<int32_t> prompt(40);
+        for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(20 + 7 * i % 60);
+        const std::vector prompts{prompt_of_ids(prompt)};
+        experiment.run(prompts);
+        return ids;
+    };
+    const auto whole = answer({});
+    REQUIRE(whole.size() == 8);
+    const auto other = std::ranges::find_if(whole, [&](int32_t id) { return id != whole[0]; });
+    REQUIRE(other != whole.end());
+    CHECK(answer({*other}) == std::vector<int32_t>(whole.begin(), other + 1));
+    const auto ended = answer({whole[0]});
+    REQUIRE(!ended.empty());
+    CHECK(ended[0] != whole[0]);
 }

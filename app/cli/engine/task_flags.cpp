@@ -73,7 +73,9 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
                 flag.option->default_str(flag.option->get_default_str() + " or " + fallback);
                 continue;
             }
-            const std::string names = (parameter.name == "seed" ? "-s,--" : "--") + parameter.name;
+            std::string name = parameter.name;
+            std::ranges::replace(name, '_', '-');  // arguments_in_canonical_form() does the same
+            const std::string names = (name == "seed" ? "-s,--" : "--") + name;
             flag.option = is_list(parameter)
                               ? app.add_option(names, flag.list, parameter.help + of_task)->delimiter(',')
                               : app.add_option(names, flag.text, parameter.help + of_task);

@@ -237,8 +237,8 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
     }
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
     prepared.n_continued = n_continued;
-    prepared.samples = engine::prepare_samples(model, *job.task, read_task_files(job.task_values, job.task->assets),
-                                               prompt_options(job, now, stop));
+    prepared.samples = engine::prepare_samples(model, *job.task, read_task_files(*job.task, job.task_values),
+                                               prompt_options(job, now, stop), &prepared.left_out);
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
@@ -285,8 +285,9 @@ PreparedJob prepare_profile(const RunJob& job, std::vector<engine::RunPlan> plan
                             const std::stop_token& stop) {
     const std::time_t now = std::time(nullptr);
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
-    prepared.samples = engine::prepare_head_profile(model, *job.profile, read_task_files(job.task_values),
-                                                    prompt_options(job, now, stop));
+    prepared.samples =
+        engine::prepare_head_profile(model, *job.profile, read_task_files(engine::head_profile_task(), job.task_values),
+                                     prompt_options(job, now, stop));
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     return prepared;
 }
@@ -531,7 +532,8 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
     if (events.on_prompts) events.on_prompts(prompts);
-    for (const std::string& reason : left_out) warn(reason + ". This prompt is left out");
+    for (const std::string& reason : left_out)
+        warn(reason + (job.task ? ". This sample is left out" : ". This prompt is left out"));
     for (const auto& remark :
          engine::remarks_on_tokens(model, prompts, job.experiment.parse_special, progress.stop_token()))
         warn(remark);

@@ -18,7 +18,7 @@ struct PreparedJob {
     std::vector<engine::Prompt> prompts{};          ///< for a task, those of `samples`
     std::vector<engine::PreparedSample> samples{};  ///< of the job's task
     std::vector<engine::RunPlan> plans;
-    std::vector<std::string> left_out{};            ///< why prompts of the job cannot be run, one reason per prompt
+    std::vector<std::string> left_out{};            ///< why prompts or samples cannot be run, one reason each
     size_t n_prompts_there = 0, n_plans_there = 0;  ///< first prompts and plans that a complete trace already contains
     size_t n_continued = 0;                         ///< runs of an unfinished trace that the job does not name
     std::string recipe{};
@@ -41,7 +41,7 @@ struct RunEvents {
 struct RunOutcome {
     bool was_complete = false;
     int n_failed = 0;       ///< number of failed runs in the trace, including runs of earlier commands
-    size_t n_left_out = 0;  ///< number of prompts that cannot be run
+    size_t n_left_out = 0;  ///< number of prompts or samples that cannot be run
     engine::Timings timings;
 };
 

@@ -38,18 +38,38 @@ void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues v
     job.experiment.ignore_eos = task.measures_time;
 }
 
-engine::TaskOptions read_task_files(policies::ParameterValues values, std::span<const std::string> assets) {
+namespace {
+
+constexpr size_t largest_benchmark_file = size_t{1} << 30;  ///< in bytes; LongBench-v2 has 465 MB
+
+std::string read_utf8_text(const std::filesystem::path& path, const std::string& shown, size_t largest) {
+    std::string text = read_text(path, largest);
+    engine::require_utf8(text, shown);
+    return text;
+}
+
+}  // namespace
+
+engine::TaskOptions read_task_files(const engine::Task& task, policies::ParameterValues values) {
     engine::TaskOptions options{std::move(values)};
     for (const policies::Parameter& parameter : options.values.declared()) {
         if (parameter.kind != policies::ParameterKind::file) continue;
         const std::string path = options.values.text(parameter.name);
         if (path.empty()) continue;
         const std::string shown = display_name_of_input(path);
-        std::string& text = options.files[parameter.name] = read_text(path);
-        engine::require_utf8(text, shown);
+        const size_t largest = task.needs_file ? largest_benchmark_file : largest_prompt;
+        std::error_code error;
+        if (task.reads_folder && std::filesystem::is_directory(path, error)) {
+            for (const auto& entry : std::filesystem::directory_iterator(path))
+                if (entry.path().extension() == ".jsonl")
+                    options.files[parameter.name + "/" + entry.path().filename().string()] =
+                        read_utf8_text(entry.path(), entry.path().string(), largest);
+        } else {
+            options.files[parameter.name] = read_utf8_text(path, shown, largest);
+        }
         options.values.set(parameter.name, shown);  // for messages
     }
-    for (const std::string& asset : assets) options.files[asset] = read_text(asset_path(asset));
+    for (const std::string& asset : task.assets) options.files[asset] = read_text(asset_path(asset));
     return options;
 }
 

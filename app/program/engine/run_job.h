@@ -47,10 +47,9 @@ struct RunJob {
 /// Lets a job answer a task's samples instead of prompts, without comparisons and recorded measures.
 void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues values);
 
-/// Reads the files that a task's parameters name, and those of assets/. @throws std::runtime_error if a file is
+/// Reads the files that parameters of `task` name, and those of assets/. @throws std::runtime_error if a file is
 /// unreadable; std::invalid_argument if its text is not UTF-8
-[[nodiscard]] engine::TaskOptions read_task_files(policies::ParameterValues values,
-                                                  std::span<const std::string> assets = {});
+[[nodiscard]] engine::TaskOptions read_task_files(const engine::Task& task, policies::ParameterValues values);
 
 /// Returns each run once, the full run first. @throws std::invalid_argument for malformed policies or budgets
 [[nodiscard]] std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/stopped.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "policies/registry/name_matching.h"
@@ -58,6 +59,21 @@ Scorer string_match_part() {
     return {"string_match_part", [](std::string_view prediction, std::span<const std::string> answers) {
                 return number_of_answers_in(prediction, answers) > 0 ? 1.0 : 0.0;
             }};
+}
+
+void add_unless_unusable(const SampleRequest& request, const std::function<void()>& add) {
+    throw_if_stopped(request.stop);
+    try {
+        add();
+    } catch (const UsageError& error) {
+        if (!request.left_out) throw;
+        request.left_out->emplace_back(error.what());
+    }
+}
+
+void require_samples(const SampleRequest& request, std::span<const TaskSample> samples, const std::string& otherwise) {
+    if (!samples.empty()) return;
+    throw UsageError(request.left_out && !request.left_out->empty() ? request.left_out->front() : otherwise);
 }
 
 const Task& task_named(std::string_view name) {

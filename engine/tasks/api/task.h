@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,13 +17,15 @@
 
 namespace kvscope::engine {
 
-/// Compares a prediction with the accepted answers. The scorers are those of RULER: they ignore case, white space at
-/// the ends of the prediction, and which control character it contains (evaluate.py).
+/// Compares a prediction with the accepted answers.
 struct Scorer {
     std::string metric;
-    double (*score)(std::string_view prediction, std::span<const std::string> answers);  ///< 0 to 1
+    std::function<double(std::string_view prediction, std::span<const std::string> answers)> score;  ///< 0 to 1
+    std::string scored_as = "ruler";  ///< whose rules the scorer follows, for the column `scored_as` of results
 };
 
+/// The scorers of RULER ignore case, white space at the ends of the prediction, and which control character it contains
+/// (evaluate.py).
 [[nodiscard]] Scorer string_match_all();   ///< share of the answers that the prediction contains
 [[nodiscard]] Scorer string_match_part();  ///< 1 if the prediction contains an answer
 
@@ -41,11 +44,15 @@ struct TaskSample {
     std::string separator = "\n\n";     ///< text between context and question
     int64_t n_new = 0;                  ///< largest number of answer tokens; 0: the task's number
     std::optional<Scorer> scorer = {};  ///< instead of the task's scorer
+    bool applies_template = true;       ///< whether the chat template is applied, if the task applies it
+    /// Tokens that end the answer, in addition to the model's. With any, the first token of an answer ends nothing.
+    std::vector<int32_t> end_ids{};
 };
 
 struct TaskOptions {
     policies::ParameterValues values;
-    /// Contents of the files that `values` names, by parameter, and of the task's assets, by their names.
+    /// Contents of the files that `values` names, by parameter, and of the task's assets, by their names. If a
+    /// parameter names a folder, its .jsonl files are "PARAMETER/FILE".
     std::map<std::string, std::string> files{};
 };
 
@@ -58,7 +65,15 @@ struct SampleRequest {
     int64_t context_length = 0;  ///< of the model
     int64_t n_new = 0;           ///< largest number of answer tokens
     std::stop_token stop = {};   ///< after a stop request, make_samples throws Stopped
+    /// Gets the reason for each sample that cannot be used. If null, the first such sample throws.
+    std::vector<std::string>* left_out = nullptr;
 };
+
+/// Calls `add`. If it throws UsageError, the sample is left out (SampleRequest::left_out).
+void add_unless_unusable(const SampleRequest& request, const std::function<void()>& add);
+
+/// Throws the first reason in `request.left_out`, if every sample was left out.
+void require_samples(const SampleRequest& request, std::span<const TaskSample> samples, const std::string& otherwise);
 
 /// Declaration of a benchmark task. Each file in engine/tasks/ defines one: `Task niah_task()` in niah.cpp.
 struct Task {
@@ -67,6 +82,7 @@ struct Task {
     std::string citation;
     std::vector<policies::Parameter> parameters;
     bool needs_file = false;            ///< whether the parameter `file` must name a file
+    bool reads_folder = false;          ///< whether the parameter `file` may name a folder of .jsonl files
     int64_t n_new = 0;                  ///< default of the largest number of answer tokens
     std::vector<std::string> assets{};  ///< files of assets/ that make_samples reads from TaskOptions::files
     bool applies_template = true;       ///< whether the model's chat template is applied, unless the user disables it

@@ -55,9 +55,9 @@ int act(Arguments& arguments) {
     arguments.terminal.model.copy_to(job.experiment);
     job.experiment.n_new = arguments.flags.n_new(*job.task);
     job.experiment.query_aware = arguments.query_aware == "on";
-    const int n_failed = run_with_progress(job, arguments.terminal).n_failed;
+    const auto outcome = run_with_progress(job, arguments.terminal);
     show(arguments, trace::Reader(job.output));
-    return n_failed > 0 ? 1 : 0;
+    return outcome.n_failed > 0 || outcome.n_left_out > 0 ? 1 : 0;
 }
 
 std::function<int()> declare(CLI::App& app) {
