@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,16 +48,27 @@ std::vector<std::string> names_in(const std::string& list) {
     return names;
 }
 
+/// Refuses a set whose scores need files that the user did not name.
+void require_files(const Set& set, bool can_cut, const std::string& place) {
+    if (set.needs_cuts() && !can_cut)
+        throw UsageError(fmt::format(
+            "{}: the scores of {} depend on the words that jieba finds: fetch the Python package jieba 0.42.1, "
+            "and name its files dict.txt with --dictionary and finalseg/prob_emit.py with --emissions",
+            place, set.name));
+}
+
 /// Returns the names of the wanted sets, such as "qasper" or "qasper_e".
-std::vector<std::string> wanted_names(const std::string& list) {
+/// @param can_cut whether the sets that need the words of Chinese text are among all sets
+std::vector<std::string> wanted_names(const std::string& list, bool can_cut) {
     std::vector<std::string> wanted;
     for (const std::string& name : names_in(list)) {
         if (name == every_set || name == every_set_of_e) {
             for (const Set& set : longbench::sets())
-                wanted.push_back(std::string(set.name) + std::string(name == every_set ? "" : ending_of_e));
+                if (can_cut || !set.needs_cuts())
+                    wanted.push_back(std::string(set.name) + std::string(name == every_set ? "" : ending_of_e));
             continue;
         }
-        (void)longbench::set_named(without_ending(name), "--subsets");
+        require_files(longbench::set_named(without_ending(name), "--subsets"), can_cut, "--subsets");
         wanted.push_back(name);
     }
     return wanted;
@@ -102,9 +114,15 @@ void require_answers_of_set(const Set& set, const Record& record, const std::vec
                 record.refuse(fmt::format("answers such as \"{}3\"", label), answer);
 }
 
+/// Settings of all samples.
+struct Wanted {
+    std::vector<std::string> names;                   ///< of sets
+    std::shared_ptr<const longbench::WordCuts> cuts;  ///< null without jieba's files
+};
+
 /// @returns nullopt for a record of a set that is not wanted
 std::optional<TaskSample> sample_of(const SampleRequest& request, const File& file, std::string_view line, int number,
-                                    const std::vector<std::string>& wanted) {
+                                    const Wanted& wanted) {
     const Record record(line, fmt::format("{}:{}", file.shown, number),
                         R"({"input": "…", "context": "…", "answers": ["…"], "dataset": "qasper"})");
     const std::string& dataset = record.filled_text("dataset");
@@ -112,15 +130,16 @@ std::optional<TaskSample> sample_of(const SampleRequest& request, const File& fi
     const bool is_e = dataset.ends_with(ending_of_e) || file.stem.ends_with(ending_of_e);
     const std::string name = std::string(set.name) + std::string(is_e ? ending_of_e : "");
     const bool has_all = request.options.values.is_default("subsets") && request.options.files.contains("file");
-    if (!has_all && !is_wanted(wanted, name)) return std::nullopt;
+    if (!has_all && !is_wanted(wanted.names, name)) return std::nullopt;
+    require_files(set, wanted.cuts != nullptr, record.place());
 
     TaskSample sample;
     sample.answers = record.texts("answers");
     require_answers_of_set(set, record, sample.answers);
-    sample.scorer =
-        set.scorer(set.has_classes() ? record.texts("all_classes") : std::vector<std::string>(),
-                   request.options.values.text("score_as") == "kvpress" && !is_e ? longbench::ScoredAs::kvpress
-                                                                                 : longbench::ScoredAs::upstream);
+    longbench::ScoreInputs inputs{.cuts = wanted.cuts};
+    if (set.has_classes()) inputs.classes = record.texts("all_classes");
+    if (request.options.values.text("score_as") == "kvpress" && !is_e) inputs.scored_as = longbench::ScoredAs::kvpress;
+    sample.scorer = set.scorer(std::move(inputs));
     sample.id = fmt::format("{}-{}", file.stem, number);
     const auto n_places = request.options.files.contains("file") ? 1 : 2 * static_cast<int>(longbench::sets().size());
     sample.number = (number - 1) * n_places + file.place;
@@ -153,10 +172,14 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
         throw UsageError(
             "the task longbench needs LongBench's data: fetch data.zip of the Hugging Face dataset THUDM/LongBench, "
             "unpack it anywhere, and name its folder data, or one of the .jsonl files, with --file");
-    const auto wanted = wanted_names(values.text("subsets"));
+    const auto& texts = request.options.files;
+    Wanted wanted;
+    if (texts.contains("dictionary") && texts.contains("emissions"))
+        wanted.cuts = std::make_shared<longbench::WordCuts>(texts.at("dictionary"), texts.at("emissions"));
+    wanted.names = wanted_names(values.text("subsets"), wanted.cuts != nullptr);
     const auto most = values.automatic_integer("samples");
     std::vector<TaskSample> samples;
-    const auto files = files_of(request, wanted);
+    const auto files = files_of(request, wanted.names);
     for (const File& file : files) {
         refuse_other_benchmark(file.text, file.shown, request.task.name);
         for_each_line_with_text(file.text, [&](std::string_view line, int number) {
@@ -187,7 +210,7 @@ Task longbench_task() {
     using namespace policies;
     return {
         .name = "longbench",
-        .title = "LongBench and LongBench-E: 18 sets of questions, summaries, classification, retrieval and code",
+        .title = "LongBench and LongBench-E: 21 sets of questions, summaries, classification, retrieval and code",
         .citation =
             "Bai et al., LongBench: A Bilingual, Multitask Benchmark for Long Context Understanding, ACL 2024, "
             "arXiv:2308.14508. Data: file data.zip of the Hugging Face dataset THUDM/LongBench (code and prompts: MIT; "
@@ -199,6 +222,8 @@ Task longbench_task() {
                                       "Sets of LongBench, such as qasper or (LongBench-E) qasper_e; all_e for all sets "
                                       "of LongBench-E. Sets: " +
                                           names_of_sets()),
+                       file_parameter("dictionary", "jieba's dict.txt, for multifieldqa_zh, dureader and vcsum"),
+                       file_parameter("emissions", "jieba's finalseg/prob_emit.py, needed with --dictionary"),
                        automatic_integer_parameter("samples", "all lines", {.low = 1, .high = 100000},
                                                    "Number of samples per file, from the first line on"),
                        longbench::max_length_parameter(),

@@ -36,6 +36,17 @@ const checkpoint::Tokenizer& tokenizer() {
     return *opened;
 }
 
+const std::map<std::string, std::string>& jieba_files() {
+    static const std::map<std::string, std::string> read{{"dictionary", file_text(folder / "dict.txt")},
+                                                         {"emissions", file_text(folder / "prob_emit.py")}};
+    return read;
+}
+
+std::map<std::string, std::string> with_jieba(std::map<std::string, std::string> files) {
+    files.insert(jieba_files().begin(), jieba_files().end());
+    return files;
+}
+
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
 struct Made {
@@ -79,6 +90,8 @@ std::string text_of(const TaskSample& sample) { return sample.context + sample.s
 }  // namespace
 
 TEST_CASE("LongBench's scores are those of its own code", "[longbench]") {
+    const auto cuts =
+        std::make_shared<const longbench::WordCuts>(jieba_files().at("dictionary"), jieba_files().at("emissions"));
     std::set<std::string> metrics;
     for (const json& of_set : golden()["scores"]) {
         const auto& set = longbench::set_named(of_set["set"].get<std::string>(), "");
@@ -89,14 +102,30 @@ TEST_CASE("LongBench's scores are those of its own code", "[longbench]") {
             const std::vector<std::string> answers = pair["answers"];
             CAPTURE(set.name, prediction, answers);
             const double upstream = pair["score"], as_kvpress = pair["as_kvpress"];
-            CHECK(set.scorer(classes).score(prediction, answers) == upstream);
-            CHECK(set.scorer(classes, longbench::ScoredAs::kvpress).score(prediction, answers) == as_kvpress);
+            CHECK(set.scorer({classes, cuts}).score(prediction, answers) == upstream);
+            CHECK(set.scorer({classes, cuts, longbench::ScoredAs::kvpress}).score(prediction, answers) == as_kvpress);
         }
         metrics.emplace(set.metric);
     }
     for (const auto& set : longbench::sets()) CHECK(metrics.contains(std::string(set.metric)));
     CHECK(longbench::sets().front().scorer({}).scored_as == "longbench");
-    CHECK(longbench::sets().front().scorer({}, longbench::ScoredAs::kvpress).scored_as == "longbench as in kvpress");
+    CHECK(longbench::sets().front().scorer({{}, {}, longbench::ScoredAs::kvpress}).scored_as ==
+          "longbench as in kvpress");
+}
+
+TEST_CASE("other files than jieba's are refused", "[longbench]") {
+    const auto refuses = [](const std::string& dictionary, const std::string& emissions) {
+        CHECK_THROWS_WITH(longbench::WordCuts(dictionary, emissions), Contains("use the files of jieba"));
+    };
+    const std::string dictionary = jieba_files().at("dictionary"), emissions = jieba_files().at("emissions");
+    refuses("", emissions);
+    refuses("word\n", emissions);
+    refuses("word 3x n\n", emissions);
+    refuses(dictionary, "");
+    refuses(dictionary, "P={'B': {'\\u4e00': x}}");
+    refuses(dictionary, "P={'\\u4e00': -1}");
+    refuses(dictionary, "P={'B': {'\\u4e00': -1}}");
+    CHECK(longbench::WordCuts(dictionary, emissions).words_of(U"").empty());
 }
 
 TEST_CASE("LongBench-v2's letters are those of its own code", "[longbench]") {
@@ -121,8 +150,8 @@ TEST_CASE("LongBench's prompts are those of its own code", "[longbench][default_
         const int64_t max_length = one["max_length"];
         auto& samples = made_samples[{file, max_length}];
         if (samples.empty()) {
-            const auto all = made(file == "v2.json" ? "longbench-v2" : "longbench", {{"file", files.at(file)}},
-                                  {{"max_length", std::to_string(max_length)}});
+            const auto all = made(file == "v2.json" ? "longbench-v2" : "longbench",
+                                  with_jieba({{"file", files.at(file)}}), {{"max_length", std::to_string(max_length)}});
             CHECK(all.left_out.empty());
             for (const TaskSample& sample : all.samples) samples[sample.number + 1] = sample;
         }
@@ -139,7 +168,7 @@ TEST_CASE("LongBench's prompts are those of its own code", "[longbench][default_
 
 TEST_CASE("LongBench's sets have their own answers and templates", "[longbench][default_model]") {
     const std::string text = file_text(folder / "samples.jsonl");
-    const auto samples = made("longbench", {{"file", text}}).samples;
+    const auto samples = made("longbench", with_jieba({{"file", text}})).samples;
     std::set<std::string> with_template, without, ending;
     for (const TaskSample& sample : samples) {
         const std::string set = sample.subset.substr(0, sample.subset.find('/'));
@@ -213,6 +242,10 @@ TEST_CASE("the files of a folder are chosen by their sets", "[longbench]") {
     CHECK_THROWS_WITH(names({{"subsets", "lcc"}}), Contains("data contains no file lcc.jsonl"));
     CHECK_THROWS_WITH(names({{"subsets", "qaspr"}}), Contains("Did you mean qasper"));
     CHECK_THROWS_WITH(names({{"subsets", "dureader"}}), Contains("dureader") && Contains("jieba"));
+    const std::map<std::string, std::string> chinese{{"file/vcsum.jsonl", line({{"dataset", "vcsum"}})},
+                                                     {"file/qasper.jsonl", line()}};
+    CHECK(made("longbench", chinese).samples.size() == 1);
+    CHECK(made("longbench", with_jieba(chinese)).samples.size() == 2);
     CHECK_THROWS_WITH(made("longbench", {{"file/notes.jsonl", "notes\n"}}), Contains("expected files such as"));
     CHECK(made("longbench", {{"file", line() + line({{"dataset", "lcc"}})}}, {{"subsets", "lcc"}}).samples.size() == 1);
 }
@@ -225,7 +258,7 @@ TEST_CASE("lines that are no samples are left out with their numbers", "[longben
              {line({{"answers", json::array()}}), "a list of texts as \"answers\"", "found []"},
              {line({{"answers", "keeper"}}), "a list of texts as \"answers\"", "found \"keeper\""},
              {line({{"context", " "}}), "not blank as \"context\"", "found \" \""},
-             {line({{"dataset", "dureader"}}), "does not score", "jieba"},
+             {line({{"dataset", "dureader"}}), "scores of dureader", "--dictionary"},
              {line({{"dataset", "squad"}}), "a set of LongBench", "found 'squad'"},
              {line({{"dataset", "trec"}}), "a list of texts as \"all_classes\"", "found null"},
              {line({{"dataset", "qasper_e"}, {"length", "4"}}), "a whole number as \"length\"", "found \"4\""},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "engine/tasks/longbench/python_text.h"
@@ -31,16 +32,43 @@ std::vector<std::u32string> normalized_words(std::string_view text) {
     return words_of(without_articles);
 }
 
+constexpr std::u32string_view chinese_punctuation =  // metrics.py
+    U"！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞"
+    U"〟〰〾〿–—‘’‛“”„‟…‧﹏.";
+
+std::vector<std::u32string> normalized_words_zh(std::string_view text, const WordCuts& cuts) {
+    std::vector<std::u32string> words;
+    for (const std::u32string& word : cuts.words_of(characters_of(text))) {
+        std::u32string kept = in_lower_case(word);
+        std::erase_if(kept, [](char32_t c) {
+            return punctuation.find(c) != std::u32string_view::npos ||
+                   chinese_punctuation.find(c) != std::u32string_view::npos;
+        });
+        std::u32string joined;
+        for (const std::u32string& part : words_of(kept)) joined += part;
+        if (!joined.empty()) words.push_back(std::move(joined));
+    }
+    return words;
+}
+
+std::u32string with_spaces(std::string_view text, const WordCuts& cuts) {
+    std::u32string spaced;
+    for (const std::u32string& word : cuts.words_of(characters_of(text))) {
+        if (!spaced.empty()) spaced += U' ';
+        spaced += word;
+    }
+    return spaced;
+}
+
 using Sentence = std::vector<std::u32string>;
 
 /// Splits at full stops. A sentence of white space has one empty word.
-std::vector<Sentence> sentences_of(std::string_view text) {
+std::vector<Sentence> sentences_of(std::u32string_view characters) {
     std::vector<Sentence> sentences;
-    const std::u32string characters = characters_of(text);
     for (size_t begin = 0; begin <= characters.size();) {
         const size_t end = std::min(characters.find(U'.', begin), characters.size());
         if (end > begin) {
-            sentences.push_back(words_of(std::u32string_view(characters).substr(begin, end - begin)));
+            sentences.push_back(words_of(characters.substr(begin, end - begin)));
             if (sentences.back().empty()) sentences.back().emplace_back();
         }
         begin = end + 1;
@@ -94,8 +122,9 @@ bool looks_like_comment(std::string_view line) {
 
 }  // namespace
 
-double qa_f1(std::string_view prediction, std::string_view answer) {
-    const auto predicted = normalized_words(prediction), expected = normalized_words(answer);
+namespace {
+
+double f1(std::span<const std::u32string> predicted, std::span<const std::u32string> expected) {
     std::map<std::u32string, int> left;
     for (const auto& word : expected) ++left[word];
     double n_common = 0;
@@ -111,7 +140,7 @@ double qa_f1(std::string_view prediction, std::string_view answer) {
     return 2 * precision * recall / (precision + recall);
 }
 
-double rouge_l(std::string_view prediction, std::string_view answer) {
+double rouge_l_of(std::u32string_view prediction, std::u32string_view answer) {
     const auto evaluated = sentences_of(prediction), reference = sentences_of(answer);
     if (evaluated.empty() || reference.empty()) return 0;
     std::set<std::u32string> common;
@@ -121,6 +150,24 @@ double rouge_l(std::string_view prediction, std::string_view answer) {
     const double recall = n_common / static_cast<double>(distinct_words(reference).size());
     const double precision = n_common / static_cast<double>(distinct_words(evaluated).size());
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8));
+}
+
+}  // namespace
+
+double qa_f1(std::string_view prediction, std::string_view answer) {
+    return f1(normalized_words(prediction), normalized_words(answer));
+}
+
+double qa_f1_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts) {
+    return f1(normalized_words_zh(prediction, cuts), normalized_words_zh(answer, cuts));
+}
+
+double rouge_l(std::string_view prediction, std::string_view answer) {
+    return rouge_l_of(characters_of(prediction), characters_of(answer));
+}
+
+double rouge_l_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts) {
+    return rouge_l_of(with_spaces(prediction, cuts), with_spaces(answer, cuts));
 }
 
 double classification(std::string_view prediction, std::string_view answer, std::span<const std::string> classes) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/tasks/longbench/word_cuts.h"
+
 namespace kvscope::engine::longbench {
 
 // LongBench's scores of a prediction (metrics.py), from 0 to 1.
@@ -15,6 +17,10 @@ namespace kvscope::engine::longbench {
 /// ROUGE-L as the package `rouge` 1.0.1 computes it: F1 of the sets of words in the longest common subsequences of all
 /// pairs of sentences. The package gives up at about 990 words of two sentences, this function does not.
 [[nodiscard]] double rouge_l(std::string_view prediction, std::string_view answer);
+
+/// qa_f1() and rouge_l() of Chinese text, of which `cuts` finds the words.
+[[nodiscard]] double qa_f1_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts);
+[[nodiscard]] double rouge_l_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts);
 
 /// 1 / n if the answer is one of the n classes that the prediction contains. Classes that are part of the answer do not
 /// count, except each that follows such a class, because the original removes from the list over which it iterates.

@@ -13,23 +13,31 @@
 namespace kvscope::engine::longbench {
 namespace {
 
-using Classes = std::span<const std::string>;
-
-double score_qa_f1(std::string_view prediction, std::string_view answer, Classes) { return qa_f1(prediction, answer); }
-double score_rouge(std::string_view prediction, std::string_view answer, Classes) {
+double score_qa_f1(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
+    return qa_f1(prediction, answer);
+}
+double score_qa_f1_zh(std::string_view prediction, std::string_view answer, const ScoreInputs& inputs) {
+    return qa_f1_zh(prediction, answer, *inputs.cuts);
+}
+double score_rouge(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
     return rouge_l(prediction, answer);
 }
-double score_classification(std::string_view prediction, std::string_view answer, Classes classes) {
-    return classification(prediction, answer, classes);
+double score_rouge_zh(std::string_view prediction, std::string_view answer, const ScoreInputs& inputs) {
+    return rouge_l_zh(prediction, answer, *inputs.cuts);
 }
-double score_retrieval(std::string_view prediction, std::string_view answer, Classes) {
+double score_classification(std::string_view prediction, std::string_view answer, const ScoreInputs& inputs) {
+    return classification(prediction, answer, inputs.classes);
+}
+double score_retrieval(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
     return retrieval(prediction, answer, "Paragraph ");
 }
-double score_retrieval_zh(std::string_view prediction, std::string_view answer, Classes) {
+double score_retrieval_zh(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
     return retrieval(prediction, answer, "段落");
 }
-double score_count(std::string_view prediction, std::string_view answer, Classes) { return count(prediction, answer); }
-double score_code_sim(std::string_view prediction, std::string_view answer, Classes) {
+double score_count(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
+    return count(prediction, answer);
+}
+double score_code_sim(std::string_view prediction, std::string_view answer, const ScoreInputs&) {
     return code_similarity(prediction, answer);
 }
 
@@ -63,6 +71,12 @@ constexpr Set all_sets[] = {
      "output any other words.\n\n"
      "Question: {input}\n"
      "Answer:"},
+    {"multifieldqa_zh", PromptStyle::chat, 64, "qa_f1_zh_score", score_qa_f1_zh,
+     "阅读以下文字并用中文简短回答：\n\n"
+     "{context}\n\n"
+     "现在请基于上面的文章回答下面的问题，只告诉我答案，不要输出任何其他字词。\n\n"
+     "问题：{input}\n"
+     "回答："},
     {"hotpotqa", PromptStyle::chat, 32, "qa_f1_score", score_qa_f1,
      "Answer the question based on the given passages. Only give me the answer and do not output any "
      "other words.\n\n"
@@ -90,6 +104,12 @@ constexpr Set all_sets[] = {
      "other words.\n\n"
      "Question: {input}\n"
      "Answer:"},
+    {"dureader", PromptStyle::chat, 128, "rouge_zh_score", score_rouge_zh,
+     "请基于给定的文章回答下述问题。\n\n"
+     "文章：{context}\n\n"
+     "请基于上述文章回答下面的问题。\n\n"
+     "问题：{input}\n"
+     "回答："},
     {"gov_report", PromptStyle::chat, 512, "rouge_score", score_rouge,
      "You are given a report by a government agency. Write a one-page summary of the report.\n\n"
      "Report:\n"
@@ -110,6 +130,11 @@ constexpr Set all_sets[] = {
      "{context}\n\n"
      "Now, write a one-page summary of all the news.\n\n"
      "Summary:"},
+    {"vcsum", PromptStyle::chat, 512, "rouge_zh_score", score_rouge_zh,
+     "下面有一段会议记录，请你阅读后，写一段总结，总结会议的内容。\n"
+     "会议记录：\n"
+     "{context}\n\n"
+     "会议总结："},
     {"trec", PromptStyle::examples, 64, "classification_score", score_classification,
      "Please determine the type of the question below. Here are some examples of questions.\n\n"
      "{context}\n"
@@ -159,19 +184,17 @@ constexpr Set all_sets[] = {
      "{context}{input}Next line of code:\n"},
 };
 
-constexpr std::string_view sets_with_word_cuts[] = {"multifieldqa_zh", "dureader", "vcsum"};
-
 }  // namespace
 
-Scorer Set::scorer(std::vector<std::string> classes, ScoredAs scored_as) const {
-    const bool as_kvpress = scored_as == ScoredAs::kvpress;
+Scorer Set::scorer(ScoreInputs inputs) const {
+    const bool as_kvpress = inputs.scored_as == ScoredAs::kvpress;
     return {std::string(metric),
-            [this, as_kvpress, classes = std::move(classes)](std::string_view prediction,
-                                                             std::span<const std::string> answers) {
+            [this, as_kvpress, inputs = std::move(inputs)](std::string_view prediction,
+                                                           std::span<const std::string> answers) {
                 if (style == PromptStyle::examples)
                     prediction = first_line(as_kvpress ? without_leading_space(prediction) : prediction);
                 double best = 0;
-                for (const std::string& answer : answers) best = std::max(best, score(prediction, answer, classes));
+                for (const std::string& answer : answers) best = std::max(best, score(prediction, answer, inputs));
                 return best;
             },
             as_kvpress ? "longbench as in kvpress" : "longbench"};
@@ -185,11 +208,6 @@ const Set& set_named(std::string_view name, const std::string& place) {
         if (set.name == name) return set;
         names.emplace_back(set.name);
     }
-    if (std::ranges::find(sets_with_word_cuts, name) != std::end(sets_with_word_cuts))
-        throw UsageError(fmt::format(
-            "{}: kvscope does not score LongBench's {}, because its scores depend on the Chinese word cuts of jieba. "
-            "Use another set: {}",
-            place, name, policies::joined(names)));
     throw UsageError(fmt::format("{}: expected a set of LongBench, found '{}'.{} Sets: {}", place, name,
                                  policies::did_you_mean(name, names), policies::joined(names)));
 }
