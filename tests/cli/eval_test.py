@@ -184,6 +184,7 @@ class LongBench(ProgramTest):
         rows = self.rows("folder.h5", "longbench")
         self.assertEqual([row["sample_id"] for row in rows[::2]], [b"qasper-1", b"samsum-1"])
         self.assertEqual({row["scored_as"] for row in rows}, {b"longbench as in kvpress"})
+        self.refuses(1, ["folder.h5", "scored_as"], *self.eval("longbench", "data", "folder.h5"))
         self.refuses(2, ["dureader", "jieba"], *self.eval("longbench", "data", "zh.h5", "--subsets", "dureader"))
         self.refuses(1, ["data is a folder"], *self.eval("longbench-v2", "data", "v2.h5"))
 

@@ -248,6 +248,8 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
         auto& entry = recipe["prompts"][i];
         entry["number"] = prepared.samples[i].number;
         if (!job.task->text_determines_answers) entry["answers"] = prepared.samples[i].answers;
+        const auto& scorer = prepared.samples[i].scorer;
+        if (scorer && scorer->scored_as != job.task->scorer.scored_as) entry["scored_as"] = scorer->scored_as;
     }
     prepared.recipe = recipe.dump();
     if (job.force) return prepared;
