@@ -105,9 +105,7 @@ void require_readable(hid_t file, const std::string& group, std::set<std::uint64
             continue;
         }
         if (!seen.insert(h5::address(file, path)).second) continue;  // data set shared by several runs
-        const h5::Handle data_set = h5::open_data_set(file, path);
-        const std::string action = fmt::format("read {}", path);
-        if (!h5::check_chunks(data_set.get(), action)) read_data_set(data_set.get(), action);
+        require_readable_data_set(file, path);
     }
 }
 
@@ -210,6 +208,12 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
 }
 
 }  // namespace
+
+void require_readable_data_set(hid_t file, const std::string& path) {
+    const h5::Handle data_set = h5::open_data_set(file, path);
+    const std::string action = fmt::format("read {}", path);
+    if (!h5::check_chunks(data_set.get(), action)) read_data_set(data_set.get(), action);
+}
 
 std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path) {
     struct stat found {};

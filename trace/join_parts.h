@@ -1,11 +1,13 @@
 // Joins the parts of a finished trace into one file.
 #pragma once
 
+#include <hdf5.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "trace/part_folder.h"
 
@@ -21,6 +23,9 @@ struct FileIdentity {
 };
 /// Returns the identity of the file at `path` after links are resolved, or nullopt if there is no file.
 [[nodiscard]] std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path);
+
+/// Reads a data set once. A copy of packed chunks would also copy damage. Throws h5::Failure, DamagedTrace.
+void require_readable_data_set(hid_t file, const std::string& path);
 
 /// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
 /// the folder's lock but no h5::Guard. `replaced` is the identity that the file at `output` had when the caller began.

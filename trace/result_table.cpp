@@ -90,9 +90,25 @@ h5::Handle table_type(Has has) {
     return table;
 }
 
+h5::Handle select_rows(hid_t table, const RowRange& range, const std::string& action) {
+    h5::Handle space(h5::checked(H5Dget_space(table), action), H5Sclose);
+    const hsize_t first = range.first, count = range.count;
+    h5::checked(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), action);
+    return space;
+}
+
+h5::Handle memory_of_rows(std::size_t count, const std::string& action) {
+    const hsize_t length = count;
+    return {h5::checked(H5Screate_simple(1, &length, nullptr), action), H5Sclose};
+}
+
+h5::Handle type_of_all_columns() {
+    return table_type([](const ResultColumn&) { return true; });
+}
+
 }  // namespace
 
-std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
+std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range) {
     const std::string action = "read the table";
     const h5::DataSetInfo found = h5::data_set_info(table);
     const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
@@ -107,10 +123,16 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
             fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
     }
 
-    std::vector<Slot> slots(found.shape[0] * n_columns);
-    std::vector<ResultRow> out(found.shape[0]);
+    const RowRange read = range.value_or(RowRange{0, found.shape[0]});
+    if (read.first > found.shape[0] || read.count > found.shape[0] - read.first)
+        throw DamagedTrace(
+            fmt::format("{}: expected at least {} rows, found {}", where, read.first + read.count, found.shape[0]));
+    std::vector<Slot> slots(read.count * n_columns);
+    std::vector<ResultRow> out(read.count);
     if (out.empty()) return out;
-    h5::checked(H5Dread(table, wanted.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, slots.data()), action);
+    const h5::Handle rows = select_rows(table, read, action);
+    const h5::Handle memory = memory_of_rows(read.count, action);
+    h5::checked(H5Dread(table, wanted.get(), memory.get(), rows.get(), H5P_DEFAULT, slots.data()), action);
     for (std::size_t i = 0; i < n_columns; ++i) {
         if (H5Tget_member_index(wanted.get(), std::string(result_columns[i].name).c_str()) < 0) continue;
         for (std::size_t row = 0; row < out.size(); ++row) {
@@ -125,8 +147,7 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
             std::visit(move, result_columns[i].member);
         }
     }
-    const h5::Handle space(h5::checked(H5Dget_space(table), action), H5Sclose);
-    H5Dvlen_reclaim(wanted.get(), space.get(), H5P_DEFAULT, slots.data());
+    H5Dvlen_reclaim(wanted.get(), memory.get(), H5P_DEFAULT, slots.data());
     return out;
 }
 
@@ -139,7 +160,21 @@ std::set<std::string_view> columns_of_table(hid_t table) {
     return names;
 }
 
-void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {
+h5::Handle create_results(hid_t file, const std::string& path, std::size_t n_rows) {
+    const std::string action = fmt::format("write {}", path);
+    const h5::Handle type = type_of_all_columns();
+    const std::size_t shape[] = {n_rows};
+    const h5::Handle space = memory_of_rows(n_rows, action);
+    const h5::Handle creation = h5::creation_properties(shape, n_columns * sizeof(Slot));
+    const h5::Handle links = h5::link_properties();
+    return {
+        h5::checked(H5Dcreate2(file, path.c_str(), type.get(), space.get(), links.get(), creation.get(), H5P_DEFAULT),
+                    action),
+        H5Dclose};
+}
+
+void store_rows(hid_t table, std::size_t first, const std::vector<ResultRow>& rows, const std::string& action) {
+    if (rows.empty()) return;
     std::deque<std::string> texts;
     const auto stored = [&texts](const auto& value) {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
@@ -156,38 +191,40 @@ void store_results(hid_t file, const std::string& path, const std::vector<Result
             std::visit(store, result_columns[i].member);
         }
     }
+    const h5::Handle type = type_of_all_columns();
+    const h5::Handle place = select_rows(table, {first, rows.size()}, action);
+    const h5::Handle memory = memory_of_rows(rows.size(), action);
+    h5::checked(H5Dwrite(table, type.get(), memory.get(), place.get(), H5P_DEFAULT, slots.data()), action);
+}
 
+void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {
     const std::string action = fmt::format("write {}", path);
-    const h5::Handle type = table_type([](const ResultColumn&) { return true; });
-    const std::size_t shape[] = {rows.size()};
-    const hsize_t length = rows.size();
-    const h5::Handle space(h5::checked(H5Screate_simple(1, &length, nullptr), action), H5Sclose);
-    const h5::Handle creation = h5::creation_properties(shape, n_columns * sizeof(Slot));
-    const h5::Handle links = h5::link_properties();
-    h5::Handle table(
-        h5::checked(H5Dcreate2(file, path.c_str(), type.get(), space.get(), links.get(), creation.get(), H5P_DEFAULT),
-                    action),
-        H5Dclose);
-    if (!rows.empty()) {
-        h5::checked(H5Dwrite(table.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, slots.data()), action);
-    }
+    h5::Handle table = create_results(file, path, rows.size());
+    store_rows(table.get(), 0, rows, action);
     table.close(action);
 }
 
-void set_data_hash(std::vector<ResultRow>& rows) {
-    std::vector<std::string> samples;
-    const ResultRow* before = nullptr;
+void DataHash::add(std::span<const ResultRow> rows) {
     for (const ResultRow& row : rows) {
-        const bool is_same = before && before->sample_id == row.sample_id && before->sample_hash == row.sample_hash;
+        const bool is_same = !samples_.empty() && sample_id_ == row.sample_id && samples_.back() == row.sample_hash;
         if (is_same && row.policy != full_policy) continue;  // the rows of each sample begin with the full run
-        samples.push_back(row.sample_hash);
-        before = &row;
+        samples_.push_back(row.sample_hash);
+        sample_id_ = row.sample_id;
     }
-    std::ranges::sort(samples);  // an extended trace can have another order
-    const bool is_known = !samples.empty() && !samples.front().empty();
+}
+
+std::string DataHash::text() {
+    std::ranges::sort(samples_);  // an extended trace can have another order
+    if (samples_.empty() || samples_.front().empty()) return "";
     Sha256 hash;
-    for (const std::string& sample : samples) hash.update(sample + "\n");
-    const std::string digest = is_known ? hash.hex_digest() : "";
+    for (const std::string& sample : samples_) hash.update(sample + "\n");
+    return hash.hex_digest();
+}
+
+void set_data_hash(std::vector<ResultRow>& rows) {
+    DataHash hash;
+    hash.add(rows);
+    const std::string digest = hash.text();
     for (ResultRow& row : rows) row.data_hash = digest;
 }
 

@@ -112,6 +112,8 @@ struct Value {
 
 [[nodiscard]] std::optional<Value> read_attribute(hid_t object, const std::string& name);
 [[nodiscard]] std::vector<std::string> attribute_names(hid_t object);
+/// Copies all attributes of an object to another object, also of another file.
+void copy_attributes(hid_t from, hid_t to);
 
 /// Texts are stored as UTF-8 of variable length, which h5py returns as str.
 void write_attribute(hid_t object, const std::string& name, const std::string& value);

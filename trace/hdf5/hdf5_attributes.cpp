@@ -15,6 +15,17 @@ std::size_t element_count(hid_t space, const std::string& action) {
     return static_cast<std::size_t>(count);
 }
 
+std::size_t require_plausible_count(hid_t type, hid_t space, const std::string& action) {
+    const std::size_t count = element_count(space, action);
+    const std::size_t element_size = H5Tget_size(type);
+    if (element_size == 0 || count > (std::size_t{64} << 20) / element_size) {
+        throw Failure(
+            fmt::format("cannot {}: its size ({} elements of {} bytes) is implausible", action, count, element_size),
+            false);
+    }
+    return count;
+}
+
 void write_raw(hid_t object, const std::string& name, hid_t type, hid_t memory_type, hid_t space, const void* data) {
     const std::string action = fmt::format("write the attribute {}", name);
     if (checked(H5Aexists(object, name.c_str()), action) > 0) checked(H5Adelete(object, name.c_str()), action);
@@ -68,13 +79,7 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
     const Handle attribute(checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), action), H5Aclose);
     const Handle type(checked(H5Aget_type(attribute.get()), action), H5Tclose);
     const Handle space(checked(H5Aget_space(attribute.get()), action), H5Sclose);
-    const std::size_t count = element_count(space.get(), action);
-    const std::size_t element_size = H5Tget_size(type.get());
-    if (element_size == 0 || count > (std::size_t{64} << 20) / element_size) {
-        throw Failure(
-            fmt::format("cannot {}: its size ({} elements of {} bytes) is implausible", action, count, element_size),
-            false);
-    }
+    const std::size_t count = require_plausible_count(type.get(), space.get(), action);
 
     Value value;
     value.is_list = H5Sget_simple_extent_type(space.get()) != H5S_SCALAR;
@@ -108,6 +113,21 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
             break;
     }
     return value;
+}
+
+void copy_attributes(hid_t from, hid_t to) {
+    for (const std::string& name : attribute_names(from)) {
+        const std::string action = fmt::format("copy the attribute {}", name);
+        const Handle attribute(checked(H5Aopen(from, name.c_str(), H5P_DEFAULT), action), H5Aclose);
+        const Handle type(checked(H5Aget_type(attribute.get()), action), H5Tclose);
+        const Handle space(checked(H5Aget_space(attribute.get()), action), H5Sclose);
+        const std::size_t count = require_plausible_count(type.get(), space.get(), action);
+        std::vector<char> values(count * H5Tget_size(type.get()) + 1);  // HDF5 requires a valid pointer
+        if (count > 0) checked(H5Aread(attribute.get(), type.get(), values.data()), action);
+        write_raw(to, name, type.get(), type.get(), space.get(), values.data());
+        if (count > 0 && H5Tis_variable_str(type.get()) > 0)
+            H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
+    }
 }
 
 void write_attribute(hid_t object, const std::string& name, const std::string& value) {
