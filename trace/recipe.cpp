@@ -12,12 +12,19 @@
 #include "trace/hdf5/hdf5.h"
 #include "trace/part_folder.h"
 #include "trace/records/trace_errors.h"
+#include "trace/shard.h"
 
 namespace kvscope::trace {
 
 namespace {
 
 constexpr const char* lists[] = {"prompts", "runs"};
+
+/// Removes what an extension changes.
+void erase_extended_keys(nlohmann::json& recipe) {
+    for (const char* name : lists) recipe.erase(name);
+    recipe.erase(recipe_keys::job);
+}
 
 bool has_lists(const nlohmann::json& recipe) {
     return recipe.is_object() && std::all_of(std::begin(lists), std::end(lists), [&](const char* name) {
@@ -115,10 +122,8 @@ bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whol
     std::sort(all_prompts.begin(), all_prompts.end());
     if (!std::includes(all_prompts.begin(), all_prompts.end(), prompts.begin(), prompts.end())) return false;
     auto rest = part, all_rest = whole;
-    for (const char* name : lists) {
-        rest.erase(name);
-        all_rest.erase(name);
-    }
+    erase_extended_keys(rest);
+    erase_extended_keys(all_rest);
     return rest == all_rest;
 }
 
@@ -145,9 +150,9 @@ std::string recipe_difference(const nlohmann::json& recipe, const std::filesyste
                               std::back_inserter(found));
             std::ranges::move(differences_of_entries(recipe[name], there[name], "the trace lacks"),
                               std::back_inserter(lacking));
-            rest.erase(name);
-            wanted_rest.erase(name);
         }
+        erase_extended_keys(rest);
+        erase_extended_keys(wanted_rest);
     }
     if (const std::string keys = differences(rest, wanted_rest); !keys.empty())
         found.insert(found.begin(), "it differs in " + keys);

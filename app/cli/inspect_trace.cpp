@@ -20,6 +20,7 @@
 #include "engine/options/run_options.h"
 #include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
+#include "trace/shard.h"
 #include "trace/tree.h"
 
 namespace kvscope::cli {
@@ -227,6 +228,8 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryC
     if (const auto device = engine::recorded_device(bounded_json::parse_or_discard(reader.recipe_json()));
         device != "cpu")
         text += fmt::format("computed on {}, which rounds numbers differently from the CPU\n", device);
+    if (const auto shard = trace::shard_of_recipe(bounded_json::parse_or_discard(reader.recipe_json())))
+        text += fmt::format("shard {} of {}; kvscope join joins the shards\n", shard->number, shard->of);
     if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
     text += describe_means(reader, problems);
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)

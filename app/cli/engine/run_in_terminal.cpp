@@ -145,12 +145,22 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
     program::PreparedJob prepared;
-    const auto model = run_unless_stopped(job.output, [&] {
-        return options.model.open(progress, [&](const engine::Model& found) {
-            prepared = program::prepare_job(job, plans, found, progress.stop_token());
-            program::check_job(prepared, found);
-        });
-    });
+    std::optional<engine::Model> opened;
+    try {
+        opened.emplace(run_unless_stopped(job.output, [&] {
+            return options.model.open(progress, [&](const engine::Model& found) {
+                prepared = program::prepare_job(job, plans, found, progress.stop_token());
+                program::check_job(prepared, found);
+            });
+        }));
+    } catch (const program::EmptyShard& empty) {
+        progress.warning(empty.what());
+        return {.was_complete = true, .timings = {}, .is_empty_shard = true};
+    }
+    const engine::Model& model = *opened;
+    if (job.shard)
+        progress.message(fmt::format("shard {} of {}: {} {}", job.shard->number, job.shard->of, prepared.prompts.size(),
+                                     job.task ? "samples" : "prompts"));
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     Batch batch(progress);
     program::RunEvents events;
@@ -198,6 +208,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
     const auto outcome = run_with_progress(job, options);
+    if (outcome.is_empty_shard) return 0;
     if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
     if (outcome.n_failed == 0) return outcome.n_left_out > 0 ? 1 : 0;
     print_to_stderr(

@@ -13,6 +13,7 @@
 #include "policies/registry/policy_from_record.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
+#include "trace/shard.h"
 
 namespace kvscope::gui {
 
@@ -25,6 +26,7 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
             "{} cannot be continued automatically: {}. Start the same run again to continue", part.string(), why));
     };
     if (recipe.is_object() && recipe.contains("task")) throw cannot("it contains the samples of a task");
+    if (trace::shard_of_recipe(recipe)) throw cannot("it is a shard of a job");
     try {
         const size_t n_prompts = recipe.at("prompts").size();
         if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)

@@ -20,6 +20,7 @@
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 #include "engine/projection_spectra.h"
+#include "engine/recipe_json.h"
 #include "engine/run_requirements.h"
 #include "engine/trace_extension.h"
 #include "trace/creation_time.h"
@@ -181,12 +182,20 @@ PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<e
                                const engine::Model& model, const std::stop_token& stop) {
     PreparedJob whole = begin_preparing(now, job, std::move(plans));
     whole.prompts = prompts_of(job, model, now, stop, whole.left_out);
+    std::optional<ShardOfJob> shard;
+    if (job.shard) {
+        std::vector<nlohmann::ordered_json> entries;
+        for (const auto& prompt : whole.prompts) entries.push_back(engine::recipe_of_prompt(prompt));
+        shard.emplace(*job.shard, engine::group_by_shared_context(whole.prompts), entries);
+        whole.prompts = shard->select(std::move(whole.prompts));
+    }
     const std::string complete = trace::read_recipe_of_trace(job.output);
     const std::string begun = trace::read_recipe_of_trace(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const PreparedJob& one) {
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
         if (job.rows_only) wanted = with_rows_only(wanted);
+        if (shard) wanted = shard->complete_recipe(wanted);
         if (job.force) return wanted;
         return engine::with_stored_prompt_entries(begun, engine::with_stored_prompt_entries(complete, wanted));
     };
@@ -251,7 +260,18 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
         const auto& scorer = prepared.samples[i].scorer;
         if (scorer && scorer->scored_as != job.task->scorer.scored_as) entry["scored_as"] = scorer->scored_as;
     }
-    prepared.recipe = recipe.dump();
+    if (job.shard) {
+        auto entries = recipe["prompts"].get<std::vector<nlohmann::ordered_json>>();
+        std::vector<std::vector<int>> prefills;  // one per sample
+        for (size_t i = 0; i < entries.size(); ++i) prefills.push_back({static_cast<int>(i)});
+        const ShardOfJob shard(*job.shard, prefills, entries);
+        prepared.samples = shard.select(std::move(prepared.samples));
+        prepared.prompts = shard.select(std::move(prepared.prompts));
+        recipe["prompts"] = shard.select(std::move(entries));
+        prepared.recipe = shard.complete_recipe(recipe.dump());
+    } else {
+        prepared.recipe = recipe.dump();
+    }
     if (job.force) return prepared;
     if (engine::recipe_lacks_token_ids(complete))
         throw trace::ReplaceableOutputExists(fmt::format(
@@ -280,7 +300,9 @@ PreparedJob prepare_for_output(const RunJob& job, const std::vector<engine::RunP
             trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
             return whole;
     }
-    return prepare_at(std::time(nullptr), job, plans, model, stop);
+    const auto of_others =
+        job.shard && !job.force ? creation_time_of_other_shards(job.output, *job.shard) : std::nullopt;
+    return prepare_at(of_others.value_or(std::time(nullptr)), job, plans, model, stop);
 }
 
 PreparedJob prepare_profile(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/program/engine/run_job.h"
+#include "app/program/engine/shard_of_job.h"
 #include "engine/task_evaluation.h"
 #include "trace/writer.h"
 
@@ -43,6 +44,7 @@ struct RunOutcome {
     int n_failed = 0;       ///< number of failed runs in the trace, including runs of earlier commands
     size_t n_left_out = 0;  ///< number of prompts or samples that cannot be run
     engine::Timings timings;
+    bool is_empty_shard = false;  ///< the job's shard has no prompts and therefore no trace
 };
 
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
@@ -55,7 +57,7 @@ void remove_part_folder_without_results(const std::filesystem::path& output);
 void remove_part_folder_without_prompts(const std::filesystem::path& output);
 
 /// Tokenizes the prompts and compares the job with an existing output. @param model loaded, or without weights as in
-/// the callback `before_weights` of Model::open @throws std::invalid_argument for wrong usage; Stopped
+/// the callback `before_weights` of Model::open @throws std::invalid_argument for wrong usage; EmptyShard; Stopped
 [[nodiscard]] PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
                                       const engine::Model& model, const std::stop_token& stop);
 

@@ -9,6 +9,7 @@
 
 #include "engine/experiment.h"
 #include "engine/head_profile.h"
+#include "trace/shard.h"
 
 namespace kvscope::program {
 
@@ -33,9 +34,10 @@ struct RunJob {
     std::vector<std::string> policies;
     std::vector<std::string> budgets;
     engine::ExperimentOptions experiment;
-    std::filesystem::path output;
-    bool rows_only = false;        ///< store only the rows of results of `prompts`, which need little space
-    uint64_t most_disk_bytes = 0;  ///< the job stops before its trace exceeds this size; 0: no limit
+    std::filesystem::path output;       ///< for a shard, its own file
+    std::optional<trace::Shard> shard;  ///< if set, only a part of the prompts or samples is run
+    bool rows_only = false;             ///< store only the rows of results of `prompts`, which need little space
+    uint64_t most_disk_bytes = 0;       ///< the job stops before its trace exceeds this size; 0: no limit
     bool force = false;
     bool requires_files =
         true;  ///< whether the job is refused if a policy's file is missing; otherwise only its runs fail

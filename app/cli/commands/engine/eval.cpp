@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
 #include "app/cli/engine/run_in_terminal.h"
+#include "app/cli/engine/shard_option.h"
 #include "app/cli/engine/task_flags.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/option_validators.h"
@@ -23,6 +24,7 @@ struct Arguments {
     TaskFlags flags;
     std::string query_aware = "on";
     OutputFormat format;
+    std::string shard;
 };
 
 /// Prints the table of scores, or of times. Warnings follow the table. In formats for programs, warnings go to stderr.
@@ -52,10 +54,12 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
+    set_shard(job, arguments.shard);
     arguments.terminal.model.copy_to(job.experiment);
     job.experiment.n_new = arguments.flags.n_new(*job.task);
     job.experiment.query_aware = arguments.query_aware == "on";
     const auto outcome = run_with_progress(job, arguments.terminal);
+    if (outcome.is_empty_shard) return outcome.n_left_out > 0 ? 1 : 0;
     show(arguments, trace::Reader(job.output));
     return outcome.n_failed > 0 || outcome.n_left_out > 0 ? 1 : 0;
 }
@@ -83,6 +87,7 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->type_name("TRACE.h5");
     declare_disk_limit(app, job);
+    declare_shard_option(app, arguments->shard);
     app.add_flag("--force", job.force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->terminal.quiet, "Hide progress");
     arguments->format.declare(app);

@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
 #include "app/cli/engine/run_in_terminal.h"
+#include "app/cli/engine/shard_option.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
 #include "app/program/engine/prompt_sources.h"
@@ -20,6 +21,7 @@ struct Arguments {
     std::string prompt_name = "prompt";
     std::vector<std::string> sources;
     std::vector<std::string> questions;
+    std::string shard;
 };
 
 /// @returns the number of files and lines that are left out
@@ -40,6 +42,7 @@ size_t read_prompts(const Arguments& arguments, std::vector<program::PromptText>
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
+    set_shard(job, arguments.shard);
     const size_t n_left_out = read_prompts(arguments, job.prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("no prompt: give a text with -p, or a text file, a JSONL file or a folder with -f");
@@ -83,6 +86,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")
         ->required()
         ->type_name("TRACE.h5");
+    declare_shard_option(app, arguments->shard);
     app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
         ->check(NewFile())
         ->type_name("FILE.json");
