@@ -6,11 +6,14 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "app/program/input_files.h"
 #include "common/bounded_json.h"
+#include "common/lower_case.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
+#include "engine/prefill/prompt.h"
 #include "engine/tasks/api/sample_line.h"
 
 namespace kvscope::program {
@@ -52,11 +55,18 @@ void add_records(PromptsFound& found, const fs::path& path, std::string_view tex
 
 void add_file(PromptsFound& found, const fs::path& path, const std::vector<std::string>& questions) {
     std::string text = read_text(path);
-    const bool may_have_records = path.extension() == ".jsonl" || path.extension() == ".ndjson";
+    const std::string extension = lower_case(path.extension().string());
+    const bool may_have_records = extension == ".jsonl" || extension == ".ndjson";
     if (may_have_records && has_record(text)) return add_records(found, path, text, questions);
     const std::string origin = display_name_of_input(path);
     if (is_blank(text)) {
         found.problems.push_back(origin + ": the prompt is empty");
+        return;
+    }
+    try {
+        engine::require_utf8(text, origin);
+    } catch (const engine::UsageError& error) {
+        found.problems.emplace_back(error.what());
         return;
     }
     found.prompts.push_back(
@@ -81,18 +91,6 @@ void add_folder(PromptsFound& found, const fs::path& folder, const std::vector<s
         throw std::runtime_error(folder.string() + ": the folder contains no file: name a folder of text files");
 }
 
-}  // namespace
-
-PromptsFound find_prompts(const fs::path& path, const std::vector<std::string>& questions) {
-    PromptsFound found;
-    std::error_code error;
-    if (fs::is_directory(path, error))
-        add_folder(found, path, questions);
-    else
-        add_file(found, path, questions);
-    return found;
-}
-
 void make_names_unique(std::vector<PromptText>& prompts) {
     std::set<std::string> names;
     for (PromptText& prompt : prompts) {
@@ -100,6 +98,20 @@ void make_names_unique(std::vector<PromptText>& prompts) {
         for (int number = 2; !names.insert(prompt.name).second; ++number)
             prompt.name = fmt::format("{}-{}", name, number);
     }
+}
+
+}  // namespace
+
+PromptsFound find_prompts(PromptText text, std::span<const fs::path> sources) {
+    PromptsFound found;
+    const std::vector<std::string> questions = text.questions;
+    if (!text.context.empty()) found.prompts.push_back(std::move(text));
+    for (const fs::path& source : sources) {
+        std::error_code error;
+        fs::is_directory(source, error) ? add_folder(found, source, questions) : add_file(found, source, questions);
+    }
+    make_names_unique(found.prompts);
+    return found;
 }
 
 }  // namespace kvscope::program

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,12 @@ struct PromptsFound {
     std::vector<std::string> problems;  ///< why files or lines are left out, one reason each
 };
 
-/// Reads the prompts of a text file, of a file of JSON records (.jsonl or .ndjson), or of all files in a folder in the
-/// order of their names. "-" is standard input. Hidden files and subfolders are not read.
-/// A record is one prompt: {"context": "…", "question": "…", "answers": ["…"]}, of which only the context is required.
-/// @param questions asked about each prompt that has no question of its own
-/// @throws std::runtime_error if `path` is unreadable or an empty folder
-[[nodiscard]] PromptsFound find_prompts(const std::filesystem::path& path, const std::vector<std::string>& questions);
-
-/// Appends a number to the names of prompts from different files or lines that have the same name: "report",
-/// "report-2".
-void make_names_unique(std::vector<PromptText>& prompts);
+/// Returns a text, unless its context is empty, and then the prompts of sources. A source is a text file, a file of
+/// JSON records (.jsonl or .ndjson), or a folder, of which all files are read in the order of their names. "-" is
+/// standard input. Hidden files and subfolders are not read. A record is one prompt: {"context": "…", "question": "…",
+/// "answers": ["…"]}, of which only the context is required. The questions of the text are also asked about each prompt
+/// that has no question of its own. Prompts with the same name get numbers: "report", "report-2".
+/// @throws std::runtime_error if a source is unreadable or an empty folder
+[[nodiscard]] PromptsFound find_prompts(PromptText text, std::span<const std::filesystem::path> sources);
 
 }  // namespace kvscope::program

@@ -1,7 +1,7 @@
-#include <algorithm>
-#include <iterator>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
@@ -24,31 +24,20 @@ struct Arguments {
     std::string shard;
 };
 
-/// @returns the number of files and lines that are left out
-size_t read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
-    if (!arguments.prompt.empty())
-        prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
-    std::vector<std::string> problems;
-    for (const auto& source : arguments.sources) {
-        auto found = program::find_prompts(source, arguments.questions);
-        std::ranges::move(found.prompts, std::back_inserter(prompts));
-        std::ranges::move(found.problems, std::back_inserter(problems));
-    }
-    if (prompts.empty() && !problems.empty()) throw std::invalid_argument(problems.front());
-    for (const std::string& problem : problems) print_to_stderr(problem + ". It is left out");
-    program::make_names_unique(prompts);
-    return problems.size();
-}
-
 int act(Arguments& arguments) {
     auto& job = arguments.job;
     set_shard(job, arguments.shard);
-    const size_t n_left_out = read_prompts(arguments, job.prompts);
+    const std::vector<std::filesystem::path> sources(arguments.sources.begin(), arguments.sources.end());
+    auto [prompts, problems] =
+        program::find_prompts({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"}, sources);
+    if (prompts.empty() && !problems.empty()) throw std::invalid_argument(problems.front());
+    for (const std::string& problem : problems) print_to_stderr(problem + ". It is left out");
+    job.prompts = std::move(prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("no prompt: give a text with -p, or a text file, a JSONL file or a folder with -f");
     arguments.terminal.model.copy_to(job.experiment);
     const int code = run_in_terminal(job, arguments.terminal);
-    return code == 0 && n_left_out > 0 ? 1 : code;
+    return code == 0 && !problems.empty() ? 1 : code;
 }
 
 std::function<int()> declare(CLI::App& app) {
