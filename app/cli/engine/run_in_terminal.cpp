@@ -58,31 +58,21 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
     write_whole_file(path, json.dump(2) + "\n", true);
 }
 
-/// Reports which of several prompts is running, how long the previous prompt took, and the estimated remaining time.
+/// Reports which of several prompts is running, how long the previous prompt took, and the remaining time.
 class Batch {
  public:
     explicit Batch(TerminalProgress& progress) : progress_(progress) {}
 
     void set_prompts(std::span<const engine::Prompt> prompts) {
-        for (const auto& prompt : prompts)
-            prompts_.push_back({prompt.name, static_cast<double>(prompt.ids.size()), prompt.n_visible()});
+        for (const auto& prompt : prompts) prompts_.push_back({prompt.name, prompt.n_visible()});
     }
 
-    void begin(int number) {
+    void begin(int number, double seconds_left) {
         if (prompts_.size() < 2) return;
-        const auto now = std::chrono::steady_clock::now();
-        const auto next = static_cast<size_t>(number);
-        if (begun_) {
-            tokens_done_ += std::exchange(prompts_[*begun_].n_left, 0);
-            const double seconds = std::chrono::duration<double>(now - begin_).count();
-            tell_finished(
-                fmt::format("; about {} remaining", clock_text(seconds / tokens_done_ * tokens_left_from(next))));
-        } else {
-            begin_ = now;
-        }
-        begun_ = next;
-        begun_at_ = now;
-        progress_.set_part(fmt::format("{}/{}", next + 1, prompts_.size()));
+        if (begun_) tell_finished(fmt::format("; about {} remaining", clock_text(seconds_left)));
+        begun_ = static_cast<size_t>(number);
+        begun_at_ = std::chrono::steady_clock::now();
+        progress_.set_part(fmt::format("{}/{}", *begun_ + 1, prompts_.size()));
     }
 
     /// Reports the last prompt.
@@ -103,7 +93,6 @@ class Batch {
  private:
     struct OfPrompt {
         std::string name;
-        double n_left = 0;  ///< tokens that remain to be processed
         int64_t n_visible = 0;
     };
 
@@ -113,17 +102,10 @@ class Batch {
                                       seconds.count(), remaining));
     }
 
-    double tokens_left_from(size_t begin) const {
-        double n = 0;
-        for (size_t i = begin; i < prompts_.size(); ++i) n += prompts_[i].n_left;
-        return n;
-    }
-
     TerminalProgress& progress_;
     std::vector<OfPrompt> prompts_;
     std::optional<size_t> begun_;  ///< number of the running prompt
-    std::chrono::steady_clock::time_point begin_, begun_at_;
-    double tokens_done_ = 0;  ///< tokens of finished prompts
+    std::chrono::steady_clock::time_point begun_at_;
 };
 
 std::string model_line(const engine::Model& model) {
@@ -178,9 +160,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
         batch.set_prompts(prompts);
         batch.tell_budgets(program::budget_lines(plans, prompts.front(), model.transformer()));
     };
-    events.on_begin = [&](engine::Experiment& experiment) {
-        experiment.on_begun = [&](int prompt) { batch.begin(prompt); };
-    };
+    events.on_prompt_begun = [&](int prompt, double seconds_left) { batch.begin(prompt, seconds_left); };
     events.on_end = [&](engine::Experiment&) {
         progress.set_part("");
         if (!std::current_exception()) batch.end();  // on_end is called in the handler of an exception, too

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -19,6 +20,7 @@
 #include "common/json.h"
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
+#include "engine/common/stopwatch.h"
 #include "engine/projection_spectra.h"
 #include "engine/recipe_json.h"
 #include "engine/run_requirements.h"
@@ -513,10 +515,40 @@ void write_profile(const PreparedJob& prepared, const engine::Model& model, engi
                                  job.output.string(), profile.n_right, samples.size()));
 }
 
+/// Estimates the remaining time of several prompts from the tokens and seconds of finished prompts.
+class PromptClock {
+ public:
+    explicit PromptClock(std::span<const engine::Prompt> prompts) {
+        for (const auto& prompt : prompts) n_left_.push_back(static_cast<double>(prompt.ids.size()));
+    }
+
+    /// Returns the remaining seconds when a prompt begins; negative for the first prompt.
+    double begin(int prompt) {
+        const auto next = static_cast<size_t>(prompt);
+        if (begun_) n_done_ += std::exchange(n_left_[*begun_], 0);
+        begun_ = next;
+        return n_done_ == 0
+                   ? -1
+                   : watch_.seconds() / n_done_ *
+                         std::accumulate(n_left_.begin() + static_cast<std::ptrdiff_t>(next), n_left_.end(), 0.0);
+    }
+
+ private:
+    engine::Stopwatch watch_;
+    std::vector<double> n_left_;  ///< tokens of unfinished prompts
+    double n_done_ = 0;           ///< tokens of finished prompts
+    std::optional<size_t> begun_;
+};
+
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
                                engine::Progress& progress, const RunEvents& events, Failures& failures,
                                const Warn& warn) {
     engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
+    PromptClock clock(prepared.prompts);
+    experiment.on_begun = [&](int prompt) {
+        const double seconds_left = clock.begin(prompt);
+        if (events.on_prompt_begun) events.on_prompt_begun(prompt, seconds_left);
+    };
     if (events.on_begin) events.on_begin(experiment);
     std::optional<RowsOnly> rows_only;
     if (prepared.job.rows_only) {

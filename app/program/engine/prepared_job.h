@@ -31,7 +31,9 @@ struct RunEvents {
     std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< after tokenizing, before the first run
     std::function<void(engine::Experiment&)> on_begin;                ///< may set the experiment's callbacks
     std::function<void(engine::Experiment&)> on_end;                  ///< also called after a stopped experiment
-    std::function<void(size_t sample)> on_sample_begun;               ///< before the runs of a sample of a task
+    /// Called before the runs of a prompt, with the remaining seconds of all prompts; negative if unknown.
+    std::function<void(int prompt, double seconds_left)> on_prompt_begun;
+    std::function<void(size_t sample)> on_sample_begun;  ///< before the runs of a sample of a task
     /// Receives the new results of one sample of a task, the seconds that they took and the remaining seconds.
     std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds, double seconds_left)>
         on_sample;
