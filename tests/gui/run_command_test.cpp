@@ -1,5 +1,6 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -7,15 +8,19 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 #include "app/gui/view_data/run_form.h"
 #include "common/json.h"
+#include "tests/gui/driven_form.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
 namespace {
+
+namespace fs = std::filesystem;
 
 using testing::small_model;
 
@@ -31,8 +36,8 @@ nlohmann::json recipe_of_window(const RunForm& form) {
     return nlohmann::json::parse(trace::Reader(request.output).recipe_json());
 }
 
-/// Recipe of the trace written by the copied command in a shell.
-nlohmann::json recipe_of_command(const RunForm& form) {
+/// Runs the copied command in a shell and returns its exit code.
+int run_command(const RunForm& form) {
     const std::string command = form.command(small_model);
     const std::string program = "kvscope ";
     REQUIRE(command.starts_with(program));
@@ -42,8 +47,30 @@ nlohmann::json recipe_of_command(const RunForm& form) {
     std::ifstream log(form.request.output.string() + ".log");
     INFO(command);
     INFO(std::string(std::istreambuf_iterator<char>(log), {}));
-    REQUIRE(WEXITSTATUS(status) == 0);
+    REQUIRE(WEXITSTATUS(status) <= 1);
+    REQUIRE(fs::exists(form.request.output));
+    return WEXITSTATUS(status);
+}
+
+/// Number in the phase "prompt 3/12: prefill"; 0 in other phases.
+int prompt_in_progress(const EngineStatus& status) {
+    const std::string part = "prompt ";
+    return status.phase.starts_with(part) ? std::stoi(status.phase.substr(part.size())) : 0;
+}
+
+/// Recipe of the trace written by the copied command in a shell.
+nlohmann::json recipe_of_command(const RunForm& form) {
+    REQUIRE(run_command(form) == 0);
     return nlohmann::json::parse(trace::Reader(form.request.output).recipe_json());
+}
+
+/// Rows of /results/prompts without times, as text, because unknown numbers are unequal to themselves.
+std::vector<std::string> rows_of_prompts(const fs::path& trace) {
+    std::vector<std::string> rows;
+    for (const auto& row : trace::Reader(trace).results(trace::schema::root::prompt_results))
+        rows.push_back(fmt::format("{} {} {} {} {} {} {} {} {}", row.sample_id, row.sample_hash, row.policy, row.budget,
+                                   row.prediction, row.answers_json, row.score, row.kl, row.output_error));
+    return rows;
 }
 
 }  // namespace
@@ -80,10 +107,87 @@ TEST_CASE("the copied command makes the same trace as Run") {
         form.read_prompt(folder / "it's one.txt");
         form.request.options.seed = form.request.options.sampling_seed = 3;
     }
+    SECTION("from a list of files with questions") {
+        std::ofstream(folder / "it's a.txt") << form.request.context;
+        std::ofstream(folder / "b.jsonl") << nlohmann::json{{"context", form.request.context}, {"question", "Which?"}};
+        form.add_sources({folder / "it's a.txt", folder / "b.jsonl"});
+        form.request.questions = {"Who?", "When?"};
+        form.request.rows_only = GENERATE(false, true);
+    }
     form.request.output = folder / "the window's.h5";
     const auto expected = recipe_of_window(form);
     form.request.output = folder / "command.h5";
     CHECK(recipe_of_command(form) == expected);
+}
+
+TEST_CASE("a list of sources gives the same rows as kvscope run, and shows progress and left-out prompts") {
+    const trace::sample::TemporaryFolder folder;
+    fs::create_directory(folder / "texts");
+    for (size_t i = 0; i < 12; ++i)
+        std::ofstream(folder / fmt::format("texts/{:02}.txt", i)) << testing::text.substr(i);
+    std::ofstream(folder / "texts/long.txt") << std::string(200'000, '1');
+    std::ofstream(folder / "own.jsonl") << nlohmann::json{{"context", testing::text},
+                                                          {"answers", nlohmann::json::array({"e"})}}
+                                        << "\n{}\n";
+    RunForm form = testing::small_form(folder / "app.h5");
+    form.add_sources({folder / "texts", folder / "own.jsonl"});
+    form.request.model = small_model;
+    form.request.rows_only = GENERATE(false, true);
+    CAPTURE(form.request.rows_only);
+    testing::SessionWithEngine gui("run-sources");
+    CHECK(gui.engine->run(form.filled_in()) != 0);
+    bool saw_part = false, saw_seconds = false;
+    for (int i = 0; i < testing::patience && gui.engine->status().busy(); ++i) {
+        gui.frame();
+        const EngineStatus status = gui.engine->status();
+        const bool is_later = prompt_in_progress(status) > 1;
+        saw_part = saw_part || (is_later && status.phase.find("/13: ") != std::string::npos);
+        saw_seconds = saw_seconds || (is_later && status.seconds_left > 0);
+        if (is_later) CHECK(status.what == "app.h5: 2 runs per prompt");
+    }
+    gui.until_idle();
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    CHECK(saw_part);
+    CHECK(saw_seconds);
+    const auto was_told = [&](const std::string& place) {
+        return std::ranges::any_of(gui.notices, [&](const std::string& notice) {
+            return notice.find(place) != std::string::npos && notice.find("left out") != std::string::npos;
+        });
+    };
+    CHECK(was_told("own.jsonl:2: expected the field"));
+    CHECK(was_told("long.txt"));
+    REQUIRE(gui.session.documents().size() == 1);
+    CHECK(gui.session.documents()[0]->reader()->complete());
+    CHECK(gui.session.documents()[0]->reader()->n_prompts() == (form.request.rows_only ? 0 : 13));
+
+    const auto rows = rows_of_prompts(form.request.output);
+    CHECK(rows.size() == 13 * 2);
+    form.request.output = folder / "command.h5";
+    CHECK(run_command(form) == 1);  // prompts are left out
+    CHECK(rows_of_prompts(form.request.output) == rows);
+}
+
+TEST_CASE("a cancelled list of sources continues where it stopped") {
+    const trace::sample::TemporaryFolder folder;
+    for (size_t i = 0; i < 40; ++i) std::ofstream(folder / fmt::format("{:02}.txt", i)) << testing::text.substr(i);
+    RunForm form = testing::small_form({});
+    form.add_sources({folder.path()});
+    testing::SessionWithEngine gui("run-sources-cancel");
+    form.request.output = gui.folder / "t.h5";
+    form.request.model = small_model;
+    form.request.rows_only = GENERATE(false, true);
+    CHECK(gui.engine->run(form.filled_in()) != 0);
+    while (gui.engine->status().busy() && prompt_in_progress(gui.engine->status()) < 4) gui.frame();
+    gui.engine->cancel();
+    gui.until_idle();
+    REQUIRE(gui.engine->stopped_run());
+    CHECK_THAT(gui.engine->stopped_run()->rest, Catch::Contains("continues where it stopped (prompt "));
+    CHECK(gui.engine->continue_stopped_run() != 0);
+    gui.until_idle();
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    CHECK(rows_of_prompts(form.request.output).size() == 40 * 2);
 }
 
 }  // namespace kvscope::gui

@@ -477,6 +477,93 @@ TEST_CASE("a task is saved with the form, and its command has only the options o
     CHECK(!from_wrong.task());
 }
 
+TEST_CASE("files and folders replace the text, and their prompts and problems are counted") {
+    const trace::sample::TemporaryFolder folder;
+    write_file(folder / "a.txt", "A text.");
+    write_file(folder / "own.jsonl", "{}");
+    RunForm form = form_of({"snapkv"}, "8");
+    form.choose_task(0);
+    form.add_sources({folder / "a.txt", folder / "own.jsonl", folder / "a.txt"});
+    CHECK(!form.task());
+    REQUIRE(form.request.sources == std::vector<fs::path>{folder / "a.txt", folder / "own.jsonl"});
+    CHECK(form.problem({}).text.empty());  // the files are not read yet
+    CHECK(form.n_prompts() == 0);
+    const auto source = [](int n, int n_with_question, const std::vector<std::string>& problems) {
+        return TaskResult<PromptSource>{
+            std::make_shared<const PromptSource>(PromptSource{n, n_with_question, problems}), "", true};
+    };
+    form.contents = {source(1, 0, {}), source(5, 3, {"own.jsonl:3: expected the field \"context\""})};
+    CHECK(form.n_prompts() == 6);
+    CHECK(form.n_questions() == 1);  // of three prompts
+    form.request.questions = {"Who?", "When?", " "};
+    CHECK(form.n_prompts() == 3 + 2 * 3);
+    CHECK(form.n_questions() == 2);
+    CHECK(form.problem({}).text.empty());
+
+    TokenCount tokens{5000, 5000, 4096, ""};
+    tokens.lengths = {100, 5000, 4090};
+    form.request.options.n_new = 16;
+    CHECK(form.length_problem(tokens).empty());
+    CHECK(form.n_too_long(tokens) == 2);
+    tokens.lengths = {4090, 5000};
+    CHECK(form.length_problem(tokens) ==
+          "No prompt fits. In the shortest prompt, 4,090 tokens and 16 new ones do not fit into the context of 4,096 "
+          "tokens: shorten the text by 10 tokens, or generate at most 6");
+
+    form.contents = {source(0, 0, {}), source(0, 0, {"own.jsonl:3: expected the field \"context\""})};
+    CHECK(form.problem({}).text == "There is no prompt. own.jsonl:3: expected the field \"context\"");
+    CHECK(form.problem({}).section == FormProblem::Section::prompt);
+    form.contents[0].error = "a.txt cannot be read";
+    CHECK(form.problem({}).text == "a.txt cannot be read");
+    fs::remove(folder / "a.txt");
+    CHECK(form.problem({}).text ==
+          (folder / "a.txt").string() + " does not exist: restore it, or remove it from the list");
+    form.remove_source(0);
+    CHECK(form.request.sources == std::vector<fs::path>{folder / "own.jsonl"});
+    CHECK(form.contents.size() == 1);
+    form.request.context.clear();
+    CHECK(form.is_begun());
+    form.remove_source(0);
+    CHECK(form.problem({}).text == "Write a prompt or choose a sample.");
+
+    fs::create_directory(folder / "model");
+    write_file(folder / "model/config.json", "{}");
+    CHECK(is_prompt_source("A.JSONL"));
+    CHECK(is_prompt_source(folder.path()));
+    CHECK(!is_prompt_source(folder / "model"));
+    CHECK(!is_prompt_source("t.h5"));
+}
+
+TEST_CASE("the command and the saved form contain the sources and what the trace stores") {
+    const trace::sample::TemporaryFolder folder;
+    write_file(folder / "it's a.txt", "A text.");
+    RunForm form = form_of({"snapkv"}, "64");
+    form.add_sources({folder / "it's a.txt", folder.path() / ""});
+    form.request.questions = {"Who?"};
+    form.request.output = "t.h5";
+    form.request.rows_only = true;
+    form.request.spectra = true;  // of whole traces only
+    const std::string command = form.command({});
+    CHECK_THAT(command, Catch::StartsWith("kvscope run '" + folder.path().string() + "/it'\\''s a.txt' " +
+                                          folder.path().string() + " --question 'Who?' --policy snapkv --budget 64"));
+    CHECK_THAT(command, Catch::Contains(" --record rows --output t.h5"));
+    CHECK_THAT(command, !Catch::Contains("--prompt") && !Catch::Contains("--analyze"));
+    RunForm again;
+    again.from_json(nlohmann::json::parse(form.to_json().dump()));
+    CHECK(again.filled_in() == form.filled_in());
+    CHECK(again.command({}) == command);
+    CHECK(again.request.context == form.request.context);
+    again.choose_task(0);
+    CHECK(!again.filled_in().rows_only);  // tasks always store rows alone
+    CHECK_THAT(again.command({}), !Catch::Contains("--record") && !Catch::Contains("it'"));
+    auto old = form.to_json();
+    REQUIRE(old.erase("sources") == 1);
+    REQUIRE(old.erase("rows_only") == 1);
+    again.from_json(old);
+    CHECK(again.request.sources.empty());
+    CHECK(!again.request.rows_only);
+}
+
 TEST_CASE("trained maps are set in a row without maps, or in a new row if all rows have maps") {
     RunForm form;
     const auto rows = [&] {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/runs/run_style.h"
@@ -21,6 +22,7 @@
 #include "app/gui/engine/training_display.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
+#include "app/gui/view_data/run_form.h"
 #include "app/program/engine/prepared_job.h"
 #include "app/program/input_files.h"
 #include "common/json.h"
@@ -57,7 +59,7 @@ class ThreadedSession final : public EngineSession {
                       caches_.clear();
                   });
               },
-              [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); }),
+              [this](const std::string& text) { post_notice(text); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
 
     uint64_t run(const RunRequest& request) override {
@@ -65,7 +67,14 @@ class ThreadedSession final : public EngineSession {
         const RunRequest named = naming_its_model(request);
         if (job.output.empty()) job.output = outputs_.place_for(named);
         if (is_paused_at(job.output) && stopped_->request == named) return continue_stopped_run();
-        return start_run(job, request.spectra, named);
+        const auto read_prompts = [this, request](program::RunJob& of) {
+            if (request.task) return;
+            auto [prompts, problems] = find_prompts(request);
+            if (prompts.empty() && !problems.empty()) throw std::invalid_argument(problems.front());
+            for (const std::string& problem : problems) post_notice(problem + ". It is left out");
+            of.prompts = std::move(prompts);
+        };
+        return start_run(job, request.spectra, read_prompts, named);
     }
 
     fs::path continued_output(const RunRequest& request) const override {
@@ -82,10 +91,10 @@ class ThreadedSession final : public EngineSession {
         uint64_t job = 0;
         jobs_.attempt([&] {
             const UnfinishedRun unfinished = read_unfinished_run(output);
-            auto find_model = [model = unfinished.model, places = known_models_()] {
-                return find_model_path(model, places);
+            const auto find_model = [model = unfinished.model, places = known_models_()](program::RunJob& of) {
+                of.model = find_model_path(model, places);
             };
-            job = start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model), std::nullopt);
+            job = start_run(unfinished.job, std::nullopt, unfinished.plans, find_model, std::nullopt);
         });
         return job;
     }
@@ -103,7 +112,7 @@ class ThreadedSession final : public EngineSession {
                 throw std::runtime_error(output.parent_path().string() + " cannot be created here: " + error.message());
             auto job = program::demo_job(output);
             job.model = program::default_model();
-            start_run(job, job.experiment.analyze, std::nullopt);
+            start_run(job, job.experiment.analyze, nullptr, std::nullopt);
         });
     }
 
@@ -205,7 +214,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     std::optional<TokenCount> count_tokens(const RunRequest& request) override {
-        if (request.context.empty()) return std::nullopt;
+        if (request.context.empty() && request.sources.empty()) return std::nullopt;
         if (!model_for_counts_ && !tried_to_load_ && !status().busy()) {
             tried_to_load_ = true;
             jobs_.attempt([&] {
@@ -214,6 +223,11 @@ class ThreadedSession final : public EngineSession {
             });
         }
         return counter_.ask(request, model_for_counts_);
+    }
+
+    TaskResult<PromptSource> read_source(const fs::path& source) override {
+        return session_.tasks.ask(sources_, source.string(), stamp_of_file(source),
+                                  [source] { return read_prompt_source(source); });
     }
 
     std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const override {
@@ -270,30 +284,36 @@ class ThreadedSession final : public EngineSession {
         uint64_t paused_job = 0;              ///< job that holds the run's data in memory; 0: none
     };
 
+    /// Sets the members of a job that need a search on disk, such as its prompts. Called on the engine's thread.
+    using CompleteJob = std::function<void(program::RunJob&)>;
+
     // Called on the UI thread:
 
-    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::optional<RunRequest>& request) {
+    /// @param complete may be empty
+    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const CompleteJob& complete,
+                       const std::optional<RunRequest>& request) {
         std::vector<engine::RunPlan> plans;
         if (!jobs_.attempt([&] { plans = program::run_plans_of_job(job); })) return 0;
-        return start_run(std::move(job), spectra, plans, nullptr, request);
+        return start_run(std::move(job), spectra, plans, complete, request);
     }
 
-    /// @param find_model called on the engine's thread to find the job's model; empty if the job names the model
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                       const std::function<fs::path()>& find_model, const std::optional<RunRequest>& request) {
+                       const CompleteJob& complete, const std::optional<RunRequest>& request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
-        job.experiment.keep_prefill = !job.experiment.isolated && !job.task;
+        job.experiment.keep_prefill = !job.experiment.isolated && !job.task && !job.rows_only;
         job.experiment.keep_caches = job.experiment.keep_prefill;
-        const std::string what = fmt::format("{}: {} runs{}", job.output.filename().string(), plans.size(),
-                                             job.task ? fmt::format(" per sample of {}", job.task->name) : "");
+        const std::string of = job.task                               ? " per sample of " + job.task->name
+                               : request && !request->sources.empty() ? " per prompt"
+                                                                      : "";
+        const std::string what = fmt::format("{}: {} runs{}", job.output.filename().string(), plans.size(), of);
         const auto run = std::make_shared<RunDisplay>(job.output, job.task != nullptr, notice_, before_step_);
         const auto taken = outputs_.take(job.output);
         StoppedJob stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
-        stopped.start = [this, job, spectra, plans, find_model, request] {
-            return start_run(job, spectra, plans, find_model, request);
+        stopped.start = [this, job, spectra, plans, complete, request] {
+            return start_run(job, spectra, plans, complete, request);
         };
-        return jobs_.enqueue(what, [this, job, spectra, plans, run, stopped, find_model]() mutable {
-            if (find_model) job.model = find_model();
+        return jobs_.enqueue(what, [this, job, spectra, plans, run, stopped, complete]() mutable {
+            if (complete) complete(job);
             PausableProgress progress(progress_, stopped.run.what,
                                       [&](const std::string& place) { return pause(run, stopped, place); });
             try {
@@ -439,6 +459,10 @@ class ThreadedSession final : public EngineSession {
 
     // Called on the engine's thread:
 
+    void post_notice(const std::string& text) {
+        jobs_.post([this, text] { notice_(text, false); });
+    }
+
     DecodingEvents decoding_events() {
         DecodingEvents events;
         events.on_text = [this](const auto& what_if, const std::string& label, const std::string& text) {
@@ -474,15 +498,18 @@ class ThreadedSession final : public EngineSession {
         const bool is_memory_short = engine::available_memory().bytes.value_or(enough_memory) < enough_memory;
         if (job.experiment.isolated || is_memory_short) end_paused_runs();  // isolated runs measure memory
         if (!spectra) spectra = recorded_choice_of_spectra(job.output, job.force);
-        job.experiment.analyze = !job.task && spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
+        job.experiment.analyze =
+            !job.task && !job.rows_only && spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         SampleProgress of_samples(progress, progress_);
         std::vector<std::vector<int32_t>> contexts;
+        size_t n_prompts = 0;
         program::RunEvents events;
         const auto allow_pauses = [&] {
             if (!job.experiment.isolated)  // isolated runs are measured without pauses
                 progress.allow([model] { model->transformer().backend().wait(); });
         };
         events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
+            n_prompts = prompts.size();
             if (job.task) allow_pauses();
             for (const engine::Prompt& prompt : prompts)
                 if (!job.task) contexts.emplace_back(prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible());
@@ -493,13 +520,17 @@ class ThreadedSession final : public EngineSession {
         };
         events.on_begin = [&](engine::Experiment& experiment) {
             allow_pauses();
+            if (job.rows_only) return;  // the data of finished prompts are removed during the job
             run->attach(
                 experiment, model, progress, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
         events.on_sample = [&](size_t, std::span<const trace::ResultRow>, double, double seconds_left) {
             of_samples.set_seconds_left(seconds_left);
         };
-        events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
+        events.on_prompt_begun = [&](int prompt, double seconds_left) {
+            if (n_prompts > 1) progress.begin_part(fmt::format("prompt {}/{}", prompt + 1, n_prompts), seconds_left);
+        };
+        events.on_warning = [this](const std::string& text) { post_notice(text); };
         events.on_end = [&](engine::Experiment& experiment) {
             progress.forbid();
             if (progress.has_ended()) return;  // the memory of an ended run should be freed
@@ -563,6 +594,7 @@ class ThreadedSession final : public EngineSession {
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
     std::optional<StoppedJob> stopped_;
+    TaskSlot<PromptSource> sources_;
     bool tried_to_load_ = false;
     std::shared_ptr<RunDisplay> running_;
     std::vector<PartialAnswer> partial_;

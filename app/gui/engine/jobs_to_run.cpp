@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "analysis/tables/table_format.h"
 #include "common/bounded_json.h"
@@ -53,16 +55,18 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
 
 std::string describe_kept_parts(const std::filesystem::path& output) {
     size_t n_runs = 0, n_samples = 0;
-    bool has_prompt = false;
+    bool has_prompt = false, has_rows_of_prompts = false;
     try {
         const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
         has_prompt = !parts.prompts.empty();
         for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
         for (const auto& [task, samples] : parts.results) n_samples += samples.size();
+        has_rows_of_prompts = parts.results.contains(std::string(trace::schema::root::prompt_results));
     } catch (const std::exception&) {  // there is no such folder
     }
     if (n_samples > 0)
-        return fmt::format("Finished samples are kept ({}); the sample in progress is repeated.",
+        return fmt::format("Finished {0}s are kept ({1}); the {0} in progress is repeated.",
+                           has_rows_of_prompts ? "prompt" : "sample",
                            analysis::format_count(static_cast<int64_t>(n_samples)));
     if (n_runs > 0)
         return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
@@ -91,14 +95,25 @@ program::RunJob make_run_job(const RunRequest& request) {
     job.policies = request.policies;
     job.budgets = {request.budgets};
     static_cast<RunOptions&>(job.experiment) = request.options;
-    if (request.task)
-        program::set_task(job, *request.task->task, request.task->values);
-    else
-        job.prompts.push_back({request.name, request.context, request.asked_questions()});
+    if (request.task) program::set_task(job, *request.task->task, request.task->values);
     job.output = request.output;
     job.force = request.force;
+    job.rows_only = request.rows_only && !request.task;
     job.requires_files = false;  // the form has already said which runs will fail
     return job;
+}
+
+program::PromptsFound find_prompts(const RunRequest& request) {
+    program::PromptText text{request.name, request.context, request.asked_questions()};
+    if (request.sources.empty()) return {.prompts = {std::move(text)}, .problems = {}};
+    text.context.clear();
+    return program::find_prompts(std::move(text), request.sources);
+}
+
+PromptSource read_prompt_source(const std::filesystem::path& source) {
+    auto [prompts, problems] = program::find_prompts({}, {&source, 1});
+    const auto n = std::ranges::count_if(prompts, [](const auto& prompt) { return !prompt.questions.empty(); });
+    return {static_cast<int>(prompts.size()), static_cast<int>(n), std::move(problems)};
 }
 
 }  // namespace kvscope::gui

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
+#include "app/program/engine/prompt_sources.h"
 #include "app/program/engine/run_job.h"
 #include "trace/records/records.h"
 
@@ -26,8 +27,13 @@ struct UnfinishedRun {
 /// Returns whether the trace or unfinished trace at `output` records spectra, or nullopt if there is no trace.
 [[nodiscard]] std::optional<bool> recorded_choice_of_spectra(const std::filesystem::path& output, bool replaced);
 
-/// Converts a request to a job of `kvscope run` or `kvscope eval`. The job computes no spectra of the weights. If the
-/// request names no output, the caller must set it.
+/// Converts a request to a job of `kvscope run` or `kvscope eval`. The job computes no spectra of the weights. The
+/// caller must set the prompts and, if the request names no output, the output.
 [[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
+
+/// Reads the prompts of a request. Call on another thread than the UI thread, because folders may have many files.
+/// @throws std::runtime_error if a source is unreadable
+[[nodiscard]] program::PromptsFound find_prompts(const RunRequest& request);
+[[nodiscard]] PromptSource read_prompt_source(const std::filesystem::path& source);
 
 }  // namespace kvscope::gui

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -26,6 +28,9 @@ class PausableProgress final : public engine::Progress {
     /// @param settle called before each pause; waits until the device has finished its work
     void allow(std::function<void()> settle) { settle_ = std::move(settle); }
     void forbid() { settle_ = nullptr; }
+    /// Names the part of the run in all phases that begin later, e.g. "prompt 3/12".
+    /// @param seconds_left of all parts from now on; negative if unknown. The time of each phase is then shown instead.
+    void begin_part(std::string part, double seconds_left);
     /// Whether the run was canceled for good while it was paused.
     [[nodiscard]] bool has_ended() const { return ended_.stop_requested(); }
 
@@ -39,9 +44,12 @@ class PausableProgress final : public engine::Progress {
 
  private:
     [[nodiscard]] std::string place() const;
+    void show_seconds_left();
 
     JobProgress& shown_;
     std::string what_;
+    std::string part_;
+    std::optional<std::chrono::steady_clock::time_point> end_;  ///< estimated end of the run
     Pause pause_;
     std::function<void()> settle_;  ///< empty if pausing is not allowed
     mutable std::stop_source ended_;

@@ -1,14 +1,44 @@
 #include "app/gui/engine/token_counter.h"
 
 #include <chrono>
+#include <utility>
 
+#include "app/gui/engine/jobs_to_run.h"
+#include "app/gui/view_data/run_form.h"
 #include "common/stopped.h"
+#include "engine/common/engine_error.h"
 #include "engine/prefill/prompt.h"
 
 namespace kvscope::gui {
 namespace {
 
 constexpr auto rest = std::chrono::milliseconds(150);
+
+void add(TokenCount& found, const program::PromptText& text, const std::string& question, const RunOptions& options,
+         const engine::Model& model, const std::stop_token& stop) {
+    engine::Prompt prompt;
+    try {
+        prompt = engine::tokenize_prompt(model, text.context, question,
+                                         {.name = text.name,
+                                          .use_template = options.use_template,
+                                          .query_aware = options.query_aware,
+                                          .origin = text.origin,
+                                          .may_exceed = true,
+                                          .parse_special = options.parse_special,
+                                          .stop = stop});
+    } catch (const engine::UsageError& error) {
+        found.left_out.emplace_back(error.what());
+        return;
+    }
+    if (found.remark.empty()) {
+        const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, options.parse_special, stop);
+        if (!remarks.empty()) found.remark = remarks.back();
+    }
+    found.lengths.push_back(static_cast<int64_t>(prompt.ids.size()));
+    if (found.lengths.back() <= found.n_tokens) return;
+    found.n_tokens = found.lengths.back();
+    found.n_visible = prompt.n_visible();
+}
 
 TokenCount count(const RunRequest& request, const engine::Model& model, const std::stop_token& stop) {
     TokenCount found;
@@ -18,22 +48,12 @@ TokenCount count(const RunRequest& request, const engine::Model& model, const st
     found.token_bytes = 2.0 * found.shape->n_layers * found.shape->n_kv_heads * found.shape->head_dim *
                         static_cast<double>(kernels::size_of(model.transformer().dtype()));
     try {
-        auto questions = request.asked_questions();
-        if (questions.empty()) questions.emplace_back();
-        for (const auto& question : questions) {
-            const engine::PromptOptions options{.name = request.name,
-                                                .use_template = request.options.use_template,
-                                                .query_aware = request.options.query_aware,
-                                                .may_exceed = true,
-                                                .parse_special = request.options.parse_special,
-                                                .stop = stop};
-            const auto prompt = engine::tokenize_prompt(model, request.context, question, options);
-            const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, request.options.parse_special, stop);
-            if (found.remark.empty() && !remarks.empty()) found.remark = remarks.back();
-            if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
-            found.n_tokens = static_cast<int64_t>(prompt.ids.size());
-            found.n_visible = prompt.n_visible();
+        program::PromptsFound all = find_prompts(request);
+        for (auto& text : all.prompts) {
+            if (text.questions.empty()) text.questions.emplace_back();
+            for (const std::string& question : text.questions) add(found, text, question, request.options, model, stop);
         }
+        if (found.lengths.empty() && !found.left_out.empty()) found.error = found.left_out.front();
     } catch (const Stopped&) {
         throw;
     } catch (const std::exception& error) {
@@ -43,8 +63,9 @@ TokenCount count(const RunRequest& request, const engine::Model& model, const st
 }
 
 bool is_same_text(const RunRequest& a, const RunRequest& b) {
-    return a.context == b.context && a.questions == b.questions && a.options.use_template == b.options.use_template &&
-           a.options.query_aware == b.options.query_aware && a.options.parse_special == b.options.parse_special;
+    return a.context == b.context && a.sources == b.sources && a.questions == b.questions &&
+           a.options.use_template == b.options.use_template && a.options.query_aware == b.options.query_aware &&
+           a.options.parse_special == b.options.parse_special;
 }
 
 }  // namespace
@@ -66,8 +87,11 @@ std::optional<TokenCount> TokenCounter::ask(const RunRequest& request,
                                             const std::shared_ptr<const engine::Model>& model) {
     const std::lock_guard lock(mutex_);
     if (!model) return std::nullopt;
-    if (asked_.model != model || !is_same_text(asked_.request, request)) {
-        asked_ = {request, model};
+    std::vector<std::string> stamps;
+    for (const auto& source : request.sources) stamps.push_back(stamp_of_file(source));
+    if (asked_.model != model || asked_.stamps != stamps || !is_same_text(asked_.request, request)) {
+        if (asked_.request.sources != request.sources) count_.reset();
+        asked_ = {request, std::move(stamps), model};
         wanted_ = asked_;
         stop_.request_stop();
         changed_.notify_all();

@@ -6,7 +6,9 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "app/gui/session/engine_session.h"
 
@@ -28,6 +30,7 @@ class TokenCounter {
  private:
     struct Text {
         RunRequest request;
+        std::vector<std::string> stamps;  ///< of the request's sources
         std::shared_ptr<const engine::Model> model;
     };
     void work();

@@ -20,6 +20,7 @@ std::string view_without_prompts(const trace::Reader& reader) {
 }  // namespace
 
 void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_once) {
+    std::vector<std::filesystem::path> prompts;
     for (const auto& path : paths) {
         std::error_code error;
         if (path.extension() == workspace_extension) {
@@ -27,13 +28,16 @@ void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_o
             at_once ? to_.workspace.open_now(path) : to_.workspace.open(path);
             continue;
         }
-        if (is_text_file(path) && take_text(path)) continue;
         const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
         if (is_model)
             open_model(path);
+        else if (is_prompt_source(path))
+            prompts.push_back(path);
         else
             open_trace(path);
     }
+    if (prompts.empty() || take_prompts(prompts)) return;
+    for (const auto& path : prompts) open_trace(path);
 }
 
 void FileOpener::open_trace(const std::filesystem::path& path) {
@@ -65,11 +69,11 @@ void FileOpener::open_model(const std::filesystem::path& path) {
     wanted_model_ = path;
 }
 
-bool FileOpener::take_text(const std::filesystem::path& path) {
+bool FileOpener::take_prompts(const std::vector<std::filesystem::path>& paths) {
     const ViewKind* kind = to_.engine ? find_view_kind("run") : nullptr;
     if (!kind) return false;
     if (to_.views.awaits_layout()) {
-        wanted_text_ = path;
+        wanted_prompts_ = paths;
         return true;
     }
     if (to_.session.documents().empty())
@@ -79,7 +83,7 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
     OpenView* open = nullptr;
     for (const auto& view : to_.views.all())
         if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();
-    return open && open->view->take_file(path);
+    return open && open->view->take_files(paths);
 }
 
 void FileOpener::remember_loaded_model() {
@@ -98,7 +102,7 @@ void FileOpener::show_what_waits(bool was_built) {
         else
             to_.views.show_alone(kind);
     }
-    if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
+    if (!wanted_prompts_.empty()) take_prompts(std::exchange(wanted_prompts_, {}));
 }
 
 }  // namespace kvscope::gui

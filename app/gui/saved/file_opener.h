@@ -37,18 +37,18 @@ class FileOpener {
 
     /// Adds a loaded model to the recent files. Call once per frame.
     void remember_loaded_model();
-    /// Shows a view or text file that was requested before the layout was ready. Call once per frame.
+    /// Shows a view or prompts that were requested before the layout was ready. Call once per frame.
     /// @param was_built whether this frame built the layout; the view is then shown in the next frame
     void show_what_waits(bool was_built);
 
  private:
-    bool take_text(const std::filesystem::path& path);
+    bool take_prompts(const std::vector<std::filesystem::path>& paths);
 
     FileReceivers to_;
     bool shows_what_is_there_;
     std::string wanted_view_;             ///< name of the view to show when the layout is ready; empty: none
     std::filesystem::path wanted_model_;  ///< model to add to the recent files when it is loaded
-    std::filesystem::path wanted_text_;   ///< text file for the Run view when the layout is ready
+    std::vector<std::filesystem::path> wanted_prompts_;  ///< files for the Run view when the layout is ready
 };
 
 }  // namespace kvscope::gui

@@ -40,13 +40,16 @@ struct RunRequest {
     std::string name = "prompt";
     std::string context;
     std::vector<std::string> questions;  ///< each makes its own prompt; blank questions are ignored
-    std::optional<TaskSettings> task{};  ///< if set, its samples are run instead of the prompt
+    /// Text files, JSONL files and folders. If there are any, their prompts are run instead of `context`.
+    std::vector<std::filesystem::path> sources;
+    std::optional<TaskSettings> task{};  ///< if set, its samples are run instead of prompts
     std::vector<std::string> policies;   ///< e.g. "snapkv:window=8"
     std::string budgets;                 ///< e.g. "64,256"
     RunOptions options;                  ///< `analyze` is unused; see `spectra`
     std::optional<bool> spectra;   ///< record spectra of the model's projections; unset: only if they need little time
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool force = false;            ///< replace the file at `output`
+    bool rows_only = false;        ///< store only the rows of results of prompts
     /// Returns the questions that are not blank, without line breaks at their ends.
     [[nodiscard]] std::vector<std::string> asked_questions() const;
     [[nodiscard]] bool operator==(const RunRequest&) const = default;
@@ -123,7 +126,14 @@ struct PartialAnswer {
     bool has_ended = false;         ///< decoding has ended, so the form of the cache is final
 };
 
-/// Number of tokens of a prompt with its longest question, counted for the loaded model.
+/// Prompts of a text file, a JSONL file or a folder.
+struct PromptSource {
+    int n_prompts = 0;
+    int n_with_question = 0;            ///< prompts that have a question of their own
+    std::vector<std::string> problems;  ///< why files or lines are left out, one reason each
+};
+
+/// Number of tokens of the longest prompt with a question, counted for the loaded model.
 struct TokenCount {
     int64_t n_tokens = 0;
     int64_t n_visible = 0;  ///< number of tokens that policies see
@@ -132,7 +142,9 @@ struct TokenCount {
     std::string remark{};                         ///< a remark on the tokenization; may be empty
     std::optional<policies::ModelShape> shape{};  ///< shape of the model
     std::string model_fingerprint{};
-    double token_bytes = 0;  ///< bytes that the full cache holds per token; 0 if unknown
+    double token_bytes = 0;               ///< bytes that the full cache holds per token; 0 if unknown
+    std::vector<int64_t> lengths{};       ///< numbers of tokens of all prompts
+    std::vector<std::string> left_out{};  ///< why prompts cannot be tokenized, one reason each
 
     [[nodiscard]] policies::CacheSize cache_size() const {
         if (!shape || token_bytes <= 0) return {};
@@ -202,6 +214,8 @@ class EngineSession {
 
     /// Returns the latest count of the prompt's tokens, or nullopt before the first count. Counts in the background.
     [[nodiscard]] virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
+    /// Returns the prompts of a source of RunRequest, read in the background. Call once per frame.
+    [[nodiscard]] virtual TaskResult<PromptSource> read_source(const std::filesystem::path& source) = 0;
 
     [[nodiscard]] virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 

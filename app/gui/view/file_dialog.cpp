@@ -38,6 +38,7 @@ void FileDialog::ask(Question question) {
 
 void FileDialog::list_folder() {
     entries_.clear();
+    marked_.clear();
     std::error_code error;
     for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
          at.increment(error)) {
@@ -127,8 +128,11 @@ bool FileDialog::draw(const std::function<void()>& draw_above) {
     is_chosen |= draw_field();
     const fs::path path = typed_path();
     draw_remark(path);
-    is_chosen |= draw_buttons(path);
-    if (is_chosen) choose(path);
+    const bool is_accepted = draw_buttons(path);
+    if (question_.kind == Kind::open_several && (is_accepted || (is_chosen && marked_.size() > 1)))
+        choose_marked(path);
+    else if (is_chosen || is_accepted)
+        choose(path);
     if (draw_above) draw_above();
     ImGui::EndPopup();
     return static_cast<bool>(draw_above);
@@ -150,8 +154,9 @@ bool FileDialog::draw_entries() {
         const std::string shown = entry.is_folder ? entry.name + "/" : entry.name;
         const bool is_typed = typed_ == entry.name;
         if (is_typed && std::exchange(scroll_to_typed_, false)) ImGui::SetScrollHereY();
-        if (ImGui::Selectable(shown.c_str(), is_typed, ImGuiSelectableFlags_AllowDoubleClick)) {
-            typed_ = entry.name;
+        const bool is_marked = marked_.empty() ? is_typed : marked_.contains(entry.name);
+        if (ImGui::Selectable(shown.c_str(), is_marked, ImGuiSelectableFlags_AllowDoubleClick)) {
+            pick(entry.name);
             error_.clear();
             focus_field_ = true;
             const bool is_double_click = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
@@ -187,7 +192,10 @@ bool FileDialog::draw_field() {
                                        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
                                        &FileDialog::step_through, this);
     if (is_entered) focus_field_ = true;
-    if (ImGui::IsItemEdited()) error_.clear();
+    if (ImGui::IsItemEdited()) {
+        error_.clear();
+        marked_.clear();
+    }
     return is_entered;
 }
 
@@ -203,8 +211,12 @@ void FileDialog::draw_remark(const fs::path& path) const {
 
 bool FileDialog::draw_buttons(const fs::path& path) const {
     const bool saves = question_.kind == Kind::save || question_.kind == Kind::folder;
-    const char* accept = objected_to_ == path ? "Replace" : saves ? "Save" : "Open";
-    const bool is_accepted = ImGui::Button(accept);
+    std::string accept = objected_to_ == path ? "Replace" : saves ? "Save" : "Open";
+    if (question_.kind == Kind::open_several)
+        accept = typed_.empty()       ? "Add this folder"
+                 : marked_.size() > 1 ? fmt::format("Add {}", marked_.size())
+                                      : "Add";
+    const bool is_accepted = ImGui::Button(accept.c_str());
     ImGui::SameLine();
     const bool has_keyboard =
         ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
@@ -227,8 +239,42 @@ std::string FileDialog::error_of(const fs::path& path) const {
 bool FileDialog::is_entered(const fs::path& path) const {
     std::error_code error;
     const bool is_answer =
-        question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
+        question_.kind == Kind::folder || (question_.kind != Kind::open_several &&
+                                           (fs::exists(path / "config.json", error) || path.extension() == ".part"));
     return fs::is_directory(path, error) && !is_answer;
+}
+
+void FileDialog::pick(const std::string& name) {
+    const std::string before = std::exchange(typed_, name);
+    if (question_.kind != Kind::open_several) return;
+    const auto place = [&](const std::string& of) {
+        return std::ranges::find(entries_, of, &Entry::name) - entries_.begin();
+    };
+    const ImGuiIO& io = ImGui::GetIO();
+    if (!io.KeyCtrl && !io.KeyShift) marked_.clear();
+    if (io.KeyShift && !marked_.empty()) {
+        const auto [first, last] = std::minmax({place(before), place(name)});
+        for (auto i = first; i <= last && i < std::ssize(entries_); ++i)
+            marked_.insert(entries_[static_cast<size_t>(i)].name);
+    } else if (!marked_.insert(name).second) {
+        marked_.erase(name);
+    }
+    if (marked_.empty()) typed_.clear();
+}
+
+void FileDialog::choose_marked(const fs::path& path) {
+    std::vector<fs::path> chosen;
+    for (const std::string& name : marked_) chosen.push_back(folder_ / name);
+    if (chosen.empty()) chosen.push_back(path);
+    std::error_code error;
+    for (const fs::path& one : chosen) {
+        if (fs::exists(one, error)) continue;
+        error_ = one.string() + " does not exist";
+        return;
+    }
+    ImGui::CloseCurrentPopup();
+    const auto answer = std::exchange(question_.answer, nullptr);
+    for (const fs::path& one : chosen) answer(one);
 }
 
 void FileDialog::choose(const fs::path& path) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,13 @@ namespace kvscope::gui {
 /// The app's dialog for choosing a file or folder by typing, by clicking, or with the arrow keys.
 class FileDialog {
  public:
-    enum class Kind { open, open_folder_or_file, save, folder };
+    enum class Kind { open, open_folder_or_file, open_several, save, folder };
     struct Question {
         Kind kind = Kind::open;
         std::string title;
         std::vector<std::string> extensions = {};  ///< allowed extensions in lower case, e.g. ".h5"; empty for all
         std::filesystem::path suggestion = {};  ///< for `save`: the file name; for `folder`: the name of a new folder
+        /// Receives the chosen path. For `open_several`: called for each chosen file and folder.
         std::function<void(const std::filesystem::path&)> answer;
         /// Returns why a path is invalid, or an empty text. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};
@@ -56,13 +58,18 @@ class FileDialog {
     [[nodiscard]] bool is_entered(const std::filesystem::path& path) const;
     [[nodiscard]] std::string error_of(const std::filesystem::path& path) const;
     void choose(const std::filesystem::path& path);
+    /// Types an entry's name. For `open_several`, also marks the entry: Ctrl adds or removes it, Shift adds a range.
+    void pick(const std::string& name);
+    /// Answers with the marked entries, or with this path if none is marked.
+    void choose_marked(const std::filesystem::path& path);
 
     Question question_;
     std::filesystem::path folder_;
     std::string typed_;
     std::string error_;
     std::vector<Entry> entries_;
-    bool lists_all_ = false;  ///< whether files with other extensions are listed
+    std::set<std::string> marked_;  ///< names of entries; for `open_several`
+    bool lists_all_ = false;        ///< whether files with other extensions are listed
     bool wanted_ = false;
     bool focus_field_ = false;
     bool scroll_to_typed_ = false;

@@ -72,8 +72,8 @@ class View {
     /// Starts the view's main command, if any (Ctrl+R while it has the keyboard).
     virtual void start() {}
 
-    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read the file.
-    [[nodiscard]] virtual bool take_file(const std::filesystem::path&) { return false; }
+    /// Accepts files that were dropped or named on the command line. Returns false if the view cannot read files.
+    [[nodiscard]] virtual bool take_files(const std::vector<std::filesystem::path>&) { return false; }
     /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime_`
     /// must guard the action.
     virtual void add_to_palette(std::vector<Action>&, const Notice& /*notice*/) {}

@@ -163,13 +163,16 @@ void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
     for (PolicyRow& row : rows) row.ticked = is_chosen(row);
 }
 
-bool RunForm::is_begun() const { return (task_ || !is_blank(request.context)) && n_ticked() > 0; }
+bool RunForm::is_begun() const {
+    return (task_ || !request.sources.empty() || !is_blank(request.context)) && n_ticked() > 0;
+}
 
 FormProblem RunForm::problem(const std::optional<TokenCount>& tokens) const {
     using enum FormProblem::Section;
-    if (!task_ && is_blank(request.context)) return {"Write a prompt or choose a sample."};
+    if (!task_ && request.sources.empty() && is_blank(request.context)) return {"Write a prompt or choose a sample."};
     if (n_ticked() == 0) return {"Tick at least one policy."};
     if (std::string wrong = task_file_problem(); !wrong.empty()) return {wrong, prompt};
+    if (std::string wrong = source_problem(); !wrong.empty()) return {wrong, prompt};
     if (std::string wrong = budget_problem(); !wrong.empty()) return {wrong, budgets};
     const RunOptions options = applied_options();
     for (const RunOption& option : engine::run_options())
@@ -198,15 +201,23 @@ std::string RunForm::budget_problem() const {
 std::string RunForm::length_problem(const std::optional<TokenCount>& tokens) const {
     using analysis::format_count;
     if (!tokens || !tokens->error.empty()) return tokens ? tokens->error : "";
-    const int64_t context = tokens->context_length, n = tokens->n_tokens, n_new = request.options.n_new;
+    const bool is_list = !request.sources.empty() && !tokens->lengths.empty();
+    const int64_t n = is_list ? std::ranges::min(tokens->lengths) : tokens->n_tokens;
+    const int64_t context = tokens->context_length, n_new = request.options.n_new;
     if (context <= 0 || n_new <= context - n) return {};
-    const std::string what =
-        fmt::format("{} tokens and {} new ones do not fit into the context of {} tokens: ", format_count(n),
-                    format_count(n_new), format_count(context));
+    const std::string what = fmt::format("{}{} tokens and {} new ones do not fit into the context of {} tokens: ",
+                                         is_list ? "No prompt fits. In the shortest prompt, " : "", format_count(n),
+                                         format_count(n_new), format_count(context));
     const std::string fewer = n < context ? fmt::format("generate at most {}", format_count(context - n)) : "";
     if (n_new >= context) return what + (fewer.empty() ? "shorten the text and generate fewer tokens" : fewer);
     return fmt::format("{}shorten the text by {} tokens{}{}", what, format_count(n_new - (context - n)),
                        fewer.empty() ? "" : ", or ", fewer);
+}
+
+int RunForm::n_too_long(const TokenCount& tokens) const {
+    const int64_t most = tokens.context_length - request.options.n_new;
+    const auto is_too_long = [&](int64_t n) { return tokens.context_length > 0 && n > most; };
+    return static_cast<int>(std::ranges::count_if(tokens.lengths, is_too_long));
 }
 
 std::string RunForm::problem_with(RunOption::Member option) const {
@@ -227,6 +238,20 @@ std::string RunForm::task_file_problem() const {
             return fmt::format("{}: {} is a folder: choose a file in it", parameter.name, path);
     }
     return "";
+}
+
+std::string RunForm::source_problem() const {
+    if (task_ || request.sources.empty()) return "";
+    for (const fs::path& source : request.sources)
+        if (!is_there(source))
+            return fmt::format("{} does not exist: restore it, or remove it from the list", source.string());
+    for (const auto& read : contents)
+        if (!read.error.empty()) return read.error;
+    const bool is_read =
+        contents.size() == request.sources.size() && std::ranges::all_of(contents, &TaskResult<PromptSource>::current);
+    if (!is_read || n_prompts() > 0) return "";
+    const auto wrong = std::ranges::find_if(contents, [](const auto& read) { return !read.value->problems.empty(); });
+    return "There is no prompt. " + (wrong == contents.end() ? "" : wrong->value->problems.front());
 }
 
 std::string RunForm::output_problem() const {
@@ -310,13 +335,30 @@ int RunForm::n_runs() const {
     }
 }
 
-int RunForm::n_prompts() const { return task_ ? 1 : std::max(1, static_cast<int>(request.asked_questions().size())); }
+int RunForm::n_prompts() const {
+    if (task_) return 1;
+    const int n_asked = std::max(1, static_cast<int>(request.asked_questions().size()));
+    if (request.sources.empty()) return n_asked;
+    int n = 0;
+    for (const auto& read : contents)
+        if (read.value)
+            n += read.value->n_with_question + n_asked * (read.value->n_prompts - read.value->n_with_question);
+    return n;
+}
+
+int RunForm::n_questions() const {
+    const bool any_of_prompt = !request.sources.empty() && std::ranges::any_of(contents, [](const auto& read) {
+        return read.value && read.value->n_with_question > 0;
+    });
+    return std::max(any_of_prompt ? 1 : 0, static_cast<int>(request.asked_questions().size()));
+}
 
 RunRequest RunForm::filled_in() const {
     RunRequest filled = request;
     filled.questions = request.asked_questions();
     filled.options = applied_options();
     if (task_) filled.task = *task();
+    filled.rows_only = request.rows_only && !task_;
     filled.force = request.force && !request.output.empty();
     filled.policies.clear();
     for (const PolicyRow& row : rows)
@@ -327,7 +369,9 @@ RunRequest RunForm::filled_in() const {
 void RunForm::add_prompt(analysis::ShellCommand& command, const RunRequest& wanted) const {
     const bool is_file =
         !prompt_file.empty() && prompt_file.stem() == wanted.name && has_text(prompt_file, wanted.context);
-    if (is_file) {
+    if (!wanted.sources.empty()) {
+        for (const fs::path& source : wanted.sources) command.add_path(absolute_path(source));
+    } else if (is_file) {
         command.add("-f", absolute_path(prompt_file).string());
     } else {
         command.add("--prompt", wanted.context);
@@ -338,13 +382,14 @@ void RunForm::add_prompt(analysis::ShellCommand& command, const RunRequest& want
 
 std::string RunForm::command(const fs::path& model) const {
     RunRequest wanted = filled_in();
-    wanted.options.analyze = !task_ && wanted.spectra.value_or(false);
+    wanted.options.analyze = !task_ && !wanted.rows_only && wanted.spectra.value_or(false);
     analysis::ShellCommand command(task_ ? "kvscope eval" : "kvscope run");
     if (!model.empty()) command.add("-m", absolute_path(model).string());
     task_ ? add_task(command, *task()) : add_prompt(command, wanted);
     for (const auto& policy : wanted.policies) command.add("--policy", policy);
     command.add("--budget", wanted.budgets);
     command.add(engine::to_command_line_options(wanted.options));
+    if (wanted.rows_only) command.add("--record", "rows");
     command.add("--output", wanted.output.empty() ? find_free_output_path().string() : wanted.output.string());
     if (wanted.force) command.add("--force");
     return command.text();
@@ -356,7 +401,9 @@ nlohmann::json RunForm::to_json() const {
     nlohmann::json state = {{"name", request.name},         {"context", request.context},
                             {"file", prompt_file.string()}, {"questions", request.questions},
                             {"budgets", request.budgets},   {"output", request.output.string()},
-                            {"policies", policies}};
+                            {"policies", policies},         {"rows_only", request.rows_only}};
+    state["sources"] = nlohmann::json::array();
+    for (const fs::path& source : request.sources) state["sources"].push_back(source.string());
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form == RunOption::InForm::no) continue;
         std::visit([&](auto member) { state[option.key] = request.options.*member; }, option.member);
@@ -378,6 +425,10 @@ void RunForm::from_json(const nlohmann::json& state) {
     if (const std::string only = state.value("question", std::string()); !only.empty())
         request.questions = {only};  // from earlier versions, which had one question
     request.questions = state.value("questions", request.questions);
+    const auto sources = state.value("sources", std::vector<std::string>());
+    request.sources.assign(sources.begin(), sources.end());
+    contents.clear();
+    request.rows_only = state.value("rows_only", false);
     request.budgets = state.value("budgets", request.budgets);
     for (const RunOption& option : engine::run_options())
         if (option.in_form != RunOption::InForm::no) option.read(state, request.options);
@@ -456,6 +507,21 @@ void RunForm::take_sample(const std::string& name) {
     prompt_file.clear();
 }
 
+void RunForm::add_sources(const std::vector<fs::path>& paths) {
+    for (const fs::path& path : paths) {
+        fs::path source = absolute_path(path).lexically_normal();
+        if (source.filename().empty()) source = source.parent_path();  // the path of a folder ended in "/"
+        if (std::ranges::find(request.sources, source) == request.sources.end()) request.sources.push_back(source);
+    }
+    choose_task({});
+}
+
+void RunForm::remove_source(size_t place) {
+    const auto at = static_cast<std::ptrdiff_t>(place);
+    request.sources.erase(request.sources.begin() + at);
+    if (place < contents.size()) contents.erase(contents.begin() + at);
+}
+
 std::string budget_text(const policies::Budget& budget) {
     return budget.is_share ? budget.label() : analysis::format_count(budget.count);
 }
@@ -463,6 +529,19 @@ std::string budget_text(const policies::Budget& budget) {
 bool is_text_file(const fs::path& path) {
     const std::string extension = lower_case(path.extension().string());
     return extension == ".txt" || extension == ".md" || extension == ".markdown";
+}
+
+bool is_prompt_source(const fs::path& path) {
+    const std::string extension = lower_case(path.extension().string());
+    std::error_code error;
+    if (fs::is_directory(path, error)) return extension != ".part" && !fs::exists(path / "config.json", error);
+    return is_text_file(path) || extension == ".jsonl" || extension == ".ndjson";
+}
+
+std::string stamp_of_file(const fs::path& path) {
+    std::error_code error;
+    const auto written = fs::last_write_time(path, error);
+    return error ? "missing" : fmt::format("{}", written.time_since_epoch().count());
 }
 
 fs::path find_free_output_path(const std::function<bool(const fs::path&)>& is_taken) {

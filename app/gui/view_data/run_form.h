@@ -53,10 +53,14 @@ class RunForm {
     std::vector<PolicyRow> rows;
     std::filesystem::path prompt_file;  ///< source of the text; empty if there is none or the text was edited
     std::vector<TaskSettings> tasks;    ///< all tasks; task() is the chosen one
+    std::vector<TaskResult<PromptSource>> contents;  ///< of `request.sources`, in this order; empty: not read yet
 
     /// Reads the prompt from a file. If this throws PromptFileError, the form is unchanged.
     void read_prompt(const std::filesystem::path& file);
     void take_sample(const std::string& name);
+    /// Adds text files, JSONL files and folders to the request's sources. They replace the text and the chosen task.
+    void add_sources(const std::vector<std::filesystem::path>& paths);
+    void remove_source(size_t place);
 
     /// Chooses a task of `tasks`, or the prompt. A number of new tokens that the user has not changed becomes the
     /// default of the chosen task or prompt.
@@ -78,11 +82,15 @@ class RunForm {
     /// Returns the first problem that prevents a run. @param tokens nullopt until they are counted
     [[nodiscard]] FormProblem problem(const std::optional<TokenCount>& tokens) const;
     [[nodiscard]] std::string budget_problem() const;
-    /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
+    /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit. If
+    /// only some prompts of sources fit, the others are left out, see n_too_long().
     [[nodiscard]] std::string length_problem(const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] int n_too_long(const TokenCount& tokens) const;
     [[nodiscard]] std::string problem_with(engine::RunOption::Member option) const;
     /// Returns why a file of the chosen task cannot be read, or "". Accesses the disk.
     [[nodiscard]] std::string task_file_problem() const;
+    /// Returns why the sources contain no prompt, or which source cannot be read, or "". Accesses the disk.
+    [[nodiscard]] std::string source_problem() const;
     /// Returns a problem with the output file, or "" if there is none. Accesses the disk.
     [[nodiscard]] std::string output_problem() const;
     /// Returns a note on how the run changes the output file. Accesses the disk.
@@ -91,7 +99,10 @@ class RunForm {
     [[nodiscard]] std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
     /// Number of runs per prompt, including the full run; 0 if the budgets cannot be parsed.
     [[nodiscard]] int n_runs() const;
+    /// Number of prompts; 0 until sources are read.
     [[nodiscard]] int n_prompts() const;
+    /// Number of questions of a prompt, or the largest number if prompts have questions of their own.
+    [[nodiscard]] int n_questions() const;
 
     [[nodiscard]] RunRequest filled_in() const;
 
@@ -124,6 +135,11 @@ struct PromptFileError : std::runtime_error {
 inline constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
 [[nodiscard]] bool is_text_file(const std::filesystem::path& path);
+/// Whether the Run form accepts a path as a source of prompts: a text file, a JSONL file, or a folder that is no model
+/// and no unfinished trace.
+[[nodiscard]] bool is_prompt_source(const std::filesystem::path& path);
+/// Returns a text that changes when the file is written, or when the folder gains or loses a file.
+[[nodiscard]] std::string stamp_of_file(const std::filesystem::path& path);
 
 /// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder.
 /// @param is_taken whether a job has reserved a name that is not on disk yet

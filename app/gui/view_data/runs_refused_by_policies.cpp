@@ -261,9 +261,7 @@ std::string stamp_of_refused_runs(const RunForm& form, const std::optional<Token
         stamp += fmt::format("|{} {} {}", row.id, row.ticked, row.spec.label());
         const policies::Parameter* file = policies::find_file_parameter(row.spec);
         if (!file || row.spec.values.text(file->name).empty()) continue;
-        std::error_code error;
-        const auto written = fs::last_write_time(row.spec.values.text(file->name), error);
-        stamp += error ? " missing" : fmt::format(" {}", written.time_since_epoch().count());
+        stamp += " " + stamp_of_file(row.spec.values.text(file->name));
     }
     return stamp;
 }

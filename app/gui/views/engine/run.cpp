@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/tables/table_format.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
@@ -46,6 +47,7 @@ class RunView : public View {
         if (start_wanted_ && problem(tokens).text.empty()) run(context);
         start_wanted_ = false;
         if (takes_call("Read prompt from file…")) prompt_.ask_for_file(context);
+        if (takes_call("Add prompts…")) prompt_.ask_for_sources(context);
         if (takes_call("Restore default options")) reset_seldom_changed_options(form_.request.options);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
@@ -61,12 +63,13 @@ class RunView : public View {
     }
 
     std::vector<std::string> commands() const override {
-        return {"Copy command", "Read prompt from file…", "Restore default options"};
+        return {"Copy command", "Read prompt from file…", "Add prompts…", "Restore default options"};
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"Ctrl+R", "run"},
                 {"drop a .txt or .md file", "its text becomes the prompt"},
+                {"drop several files, a .jsonl file or a folder", "adds their prompts"},
                 {"Ctrl+Enter in a question", "a new line"},
                 {"a policy's name", "its parameters"},
                 {"+", "adds the same policy with other parameters"},
@@ -75,8 +78,8 @@ class RunView : public View {
     }
 
     void start() override { start_wanted_ = true; }
-    bool take_file(const std::filesystem::path& path) override {
-        prompt_.take_file(path);
+    bool take_files(const std::vector<std::filesystem::path>& paths) override {
+        prompt_.take_files(paths);
         return true;
     }
 
@@ -321,7 +324,7 @@ class RunView : public View {
         std::string text =
             fmt::format("{} runs including the full cache{}", form_.n_runs(), form_.task() ? ", for each sample" : "");
         if (n > 1)
-            text += fmt::format(", on {} prompts{}", n,
+            text += fmt::format(", on {} prompts ({} runs in total){}", n, analysis::format_count(n * form_.n_runs()),
                                 share ? " that share one prefill if their contexts have the same tokens" : "");
         quiet_text(text);
         if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0)
@@ -462,7 +465,8 @@ class RunView : public View {
         const int64_t step = 1, fast = 100;
         ImGui::InputScalar(label, ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
         draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
-        if (!form_.task()) draw_spectra(status);
+        if (!form_.task()) draw_stored();
+        if (!form_.task() && !form_.request.rows_only) draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
@@ -533,10 +537,22 @@ class RunView : public View {
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).text.empty()))
             copy_command_line([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
+        if (ImGui::MenuItem("Add prompts…")) prompt_.ask_for_sources(context);
         if (ImGui::MenuItem("Restore default options", nullptr, false,
                             !changed_options_text(form_.applied_options()).empty()))
             reset_seldom_changed_options(form_.request.options);
         ImGui::EndPopup();
+    }
+
+    void draw_stored() {
+        int choice = form_.request.rows_only ? 1 : 0;
+        ImGui::SetNextItemWidth(
+            std::min(11 * ImGui::GetFontSize(), ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize("stored ").x));
+        if (ImGui::Combo("stored", &choice, "everything\0only rows of results\0"))
+            form_.request.rows_only = choice == 1;
+        ImGui::SetItemTooltip(
+            "Rows of results are the scores and measures of each run, and need little space. Figures of single prompts "
+            "need everything.");
     }
 
     void draw_spectra(const EngineStatus& status) {
