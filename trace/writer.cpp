@@ -278,9 +278,8 @@ struct Writer::Impl {
     }
 
     void remove_part(const fs::path& part) {
-        const std::uint64_t bytes = bytes_of(part);
+        stored_bytes -= bytes_of(part);
         fs::remove(part);
-        stored_bytes -= bytes;
     }
 
     /// Requires the lock. Checks the folder again, because other processes may have written there before.

@@ -10,10 +10,10 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "app/program/engine/failed_runs.h"
 #include "app/program/engine/prompt_rows.h"
 #include "app/program/engine/trace_size.h"
 #include "app/program/version.h"
@@ -376,65 +376,6 @@ void write_model(trace::Writer& writer, const engine::Model& model, bool with_sp
     writer.write_model(record);
 }
 
-/// Reports each failed run once. For a task, a reason is reported once per policy and budget, not once per sample.
-class Failures {
- public:
-    Failures(const PreparedJob& prepared, std::function<void(const std::string&)> warn)
-        : prepared_(prepared), warn_(std::move(warn)) {}
-
-    void tell(int prompt, int run, const std::string& name, const trace::RunAttributes& attributes) {
-        if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
-        const auto& plans = prepared_.plans;
-        const auto place = static_cast<size_t>(run);
-        warn_(fmt::format("{}: the run {} failed: {}", name,
-                          place < plans.size() ? plans[place].asked() : attributes.label, attributes.message));
-    }
-
-    void tell(const std::string& sample, std::span<const trace::ResultRow> rows) {
-        for (size_t i = 0; i < rows.size(); ++i) {
-            if (i < prepared_.plans.size() && rows[i].status != "complete" &&
-                told_of_samples_.emplace(i, rows[i].status).second)
-                warn_(fmt::format("{}, {} {}", sample, prepared_.plans[i].asked(), rows[i].status));
-        }
-    }
-
-    /// Reports the failed runs of a finished trace and returns their number.
-    int tell_all(const trace::Reader& reader) {
-        if (prepared_.job.task) return tell_all_samples(reader.results(prepared_.job.task->name));
-        if (prepared_.job.rows_only) return tell_all_samples(reader.results(trace::schema::root::prompt_results));
-        int n_runs = 0;
-        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-            n_runs += reader.n_runs(prompt);
-            for (int run = 0; run < reader.n_runs(prompt); ++run)
-                tell(reader.prompt_number(prompt), reader.run_number(prompt, run), reader.prompt(prompt).name,
-                     reader.run(prompt, run));
-        }
-        const auto n_failed = static_cast<int>(told_.size());
-        if (n_failed > 0)
-            warn_(fmt::format("{} of {} runs failed. Failed runs count as finished and are not repeated", n_failed,
-                              n_runs));
-        return n_failed;
-    }
-
- private:
-    int tell_all_samples(std::span<const trace::ResultRow> rows) {
-        const auto n_failed = std::ranges::count_if(rows, [](const auto& row) { return row.status != "complete"; });
-        while (!rows.empty()) {
-            const auto end =
-                std::ranges::find_if(rows, [&](const auto& row) { return row.sample_id != rows.front().sample_id; });
-            const auto n = static_cast<size_t>(end - rows.begin());
-            tell(rows.front().sample_id, rows.first(n));
-            rows = rows.subspan(n);
-        }
-        return static_cast<int>(n_failed);
-    }
-
-    const PreparedJob& prepared_;
-    std::function<void(const std::string&)> warn_;
-    std::set<std::pair<int, int>> told_;
-    std::set<std::pair<size_t, std::string>> told_of_samples_;
-};
-
 /// Copies results from an earlier complete trace that has fewer samples or runs.
 void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     if (prepared.n_prompts_there == 0) return;
@@ -478,7 +419,7 @@ class SampleClock {
 };
 
 void answer_samples(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
-                    engine::Progress& progress, const RunEvents& events, Failures& failures) {
+                    engine::Progress& progress, const RunEvents& events, FailedRuns& failures) {
     const engine::Task& task = *prepared.job.task;
     const auto& samples = prepared.samples;
     copy_finished_samples(prepared, writer);
@@ -491,7 +432,7 @@ void answer_samples(const PreparedJob& prepared, const engine::Model& model, tra
         if (events.on_sample_begun) events.on_sample_begun(i);
     };
     const auto on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
-        failures.tell(samples[i].id, rows);
+        failures.report(samples[i].id, rows);
         if (events.on_sample) events.on_sample(i, rows, seconds, clock.seconds_left(i, seconds));
     };
     engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress, on_sample,
@@ -541,7 +482,7 @@ class PromptClock {
 };
 
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
-                               engine::Progress& progress, const RunEvents& events, Failures& failures,
+                               engine::Progress& progress, const RunEvents& events, FailedRuns& failures,
                                const Warn& warn) {
     engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
     PromptClock clock(prepared.prompts);
@@ -563,7 +504,7 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     };
     const auto on_run = std::move(experiment.on_run);
     experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
-        failures.tell(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);
+        failures.report(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);
         if (on_run) on_run(prompt, number, record);
     };
     try {
@@ -598,7 +539,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         return {};
     }
     bool is_begun = false;  // whether the trace is new
-    Failures failures(prepared, warn);
+    FailedRuns failures(prepared, warn);
     try {
         trace::Writer writer(job.output, recipe, options);
         is_begun = !writer.resumed();
@@ -624,11 +565,11 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         if (!job.task && !job.rows_only) write_rows_of_prompts(prepared, writer, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
-        return {false, failures.tell_all(trace::Reader(job.output)), left_out.size(), timings};
+        return {false, failures.report_all(trace::Reader(job.output)), left_out.size(), timings};
     } catch (const trace::AlreadyComplete&) {
         progress.message(job.output.string() + (job.task ? " already contains these results"
                                                          : " already contains all requested runs: nothing to do"));
-        return {true, failures.tell_all(trace::Reader(job.output)), left_out.size(), {}};
+        return {true, failures.report_all(trace::Reader(job.output)), left_out.size(), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_part_folder_without_results(job.output);
         throw;
