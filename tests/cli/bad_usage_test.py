@@ -94,7 +94,7 @@ class Refusals(ProgramTest):
         self.path("wide.txt").write_bytes("Some text".encode("utf-16"))
         self.bad(2, ["wide.txt", "UTF-16"], "-f", "wide.txt", prompt=None)
         self.path("good.txt").write_text(TEXT)
-        self.refuses(1, ["lines.txt", "0xEE", "This prompt is left out"], "run", "-m", HF_MODEL, "-f", "good.txt", "-f",
+        self.refuses(1, ["lines.txt", "0xEE", "It is left out"], "run", "-m", HF_MODEL, "-f", "good.txt", "-f",
                      "lines.txt", "-n", 1, "-o", "others.h5", "-q")
         with h5py.File(self.folder / "others.h5") as file:
             self.assertEqual(list(file["prompts"]), ["0"])

@@ -26,7 +26,8 @@ OPTIONS = {
     "--temp": [1.5], "--top-p": [0.4, "--temp", 2], "--seed": [7, "--temp", 1], "--sampling-seed": [9, "--temp", 1],
     "--window": [5], "--threads": None, "--chat-template": ["off"], "--apply-chat-template": [], "--no-template": [],
     "--no-special": ["--no-template"],
-    "--analyze": None, "--alignment": [], "--no-compare": [], "--no-record": [], "--record": None, "--shard": None, "--timings": None,
+    "--analyze": None, "--alignment": [], "--no-compare": [], "--no-record": [], "--record": None, "--shard": None, "--max-disk": None,
+    "--timings": None,
     "--force": None, "--quiet": None, "--help": None, "--model": None,
 }
 
