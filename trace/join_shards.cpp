@@ -201,9 +201,9 @@ nlohmann::ordered_json join_recipes(std::vector<ShardTrace>& shards) {
     for (const char* key : {recipe_keys::shard, recipe_keys::job}) whole.erase(key);
     if (hash_of_job(nlohmann::json(whole), std::move(digests)) != first.job_hash) refuse();
     nlohmann::ordered_json ordered;  // with the keys in the order of a recipe
-    for (auto& [key, value] : whole.items()) {
-        if (key == "runs") ordered["prompts"] = std::move(prompts);
-        ordered[key] = std::move(value);
+    for (const auto& [key, value] : whole.items()) {
+        if (key == "runs") ordered["prompts"] = prompts;
+        ordered[key] = value;
     }
     return ordered;
 }
@@ -455,7 +455,14 @@ JoinedShards join_shards(const std::vector<fs::path>& paths, const fs::path& out
     RootAttributes root{options.generator, shards.front().created_utc, join_recipes(shards).dump(), true};
     const WriterOptions as_writer{.force = options.force, .generator = options.generator};
     result.was_complete = check_output_state(path, root.recipe_json, as_writer) == OutputState::complete;
-    if (result.was_complete) return result;
+    if (result.was_complete) {
+        for (const fs::path& shard : paths)
+            if (fs::last_write_time(shard) > fs::last_write_time(path))
+                throw OutputExists(
+                    fmt::format("{} is newer than {}, which contains its earlier numbers; --force joins again",
+                                shard.string(), path.string()));
+        return result;
+    }
     OutputFolder folder(path, options.force);
     std::unique_ptr<OutputFile> joined;
     try {

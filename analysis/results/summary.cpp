@@ -203,15 +203,17 @@ std::string listed(const std::string& name, const std::set<std::string>& values)
 
 /// Returns the settings and origins in which the averaged or compared runs differ, except for the settings of rows,
 /// columns and blocks. @param cells runs of each cell, and of its reference
+/// @param is_cost whether times or memory are averaged, which also depend on the length
 std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<const Result> results,
-                                        const std::set<std::string>& grouped) {
+                                        const std::set<std::string>& grouped, bool is_cost) {
     std::vector<std::string> mixed;
     const auto add = [&](const std::string& name, const std::set<std::string>& values) {
         if (values.size() > 1) mixed.push_back(listed(name, values));
     };
     // Means over several of these are no means of one run setting.
-    for (const char* name : {"policy", "budget", "task"}) {
-        if (grouped.contains(name)) continue;
+    for (const char* name : {"policy", "budget", "task", "length", "subset"}) {
+        const bool is_of_sample = std::string_view(name) == "length" || std::string_view(name) == "subset";
+        if (grouped.contains(name) || (is_of_sample && !is_cost)) continue;
         const Setting setting = setting_named(name, results);
         std::set<std::string> values;
         for (const Runs& runs : cells) {
@@ -316,6 +318,11 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
     summary.column_setting = optional_setting(request.columns, results, request.labels);
     summary.block_setting = optional_setting(request.blocks, results, request.labels);
     std::string reference;
+    if (!request.against.empty() && summary.scalar->is_cost)
+        throw FigureError(
+            fmt::format("{} has medians, but --against compares means: choose another number, or omit "
+                        "--against",
+                        summary.scalar->name));
     if (!request.against.empty()) {
         reference = reference_setting(request.against, results, request.labels);
         const auto renamed = request.labels.find(reference);
@@ -379,7 +386,7 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
 
     std::set<std::string> grouped = {request.columns, request.blocks};
     grouped.insert(request.rows.begin(), request.rows.end());
-    summary.mixed = mixed_settings(with_references, results, grouped);
+    summary.mixed = mixed_settings(with_references, results, grouped, summary.scalar->is_cost);
     return summary;
 }
 

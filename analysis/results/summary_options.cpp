@@ -33,7 +33,11 @@ std::string none_is_empty(std::string name) { return name == "none" ? "" : std::
 
 std::vector<FigureOption> summary_options() {
     return {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-            {"cells", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
+            {"cells",
+             "the averaged number; default: score if known, otherwise kl, or first_token_s for times",
+             scalar_names(),
+             {},
+             "score"},
             {"rows",
              "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, model, dtype, "
              "question, trace, or a parameter; default: policy",

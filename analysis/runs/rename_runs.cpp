@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
@@ -20,16 +22,27 @@ struct Rename {
     std::string from, to;
 };
 
-/// Returns the setting and the label, "snapkv:window=8 @ 64", of each group of task results.
+/// Returns the rows of results of prompts; none for traces of versions that did not write them.
+std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
+    try {
+        return reader.results(trace::schema::root::prompt_results);
+    } catch (const std::out_of_range&) {
+        return {};
+    }
+}
+
+/// Returns the setting and the label, "snapkv:window=8 @ 64", of each group of results of tasks or prompts.
 std::vector<std::pair<std::string, std::string>> settings_in(const std::vector<trace::Reader>& readers) {
     std::vector<std::pair<std::string, std::string>> settings;
-    for (const trace::Reader& reader : readers)
-        for (const std::string& task : reader.result_tasks()) {
-            const auto rows = reader.results(task);
-            if (rows.empty()) continue;
-            for (const TaskGroup& group : group_results_by_setting_and_budget(rows))
-                settings.emplace_back(group.setting, group.setting + " @ " + group.budget);
-        }
+    const auto add = [&](std::span<const trace::ResultRow> rows) {
+        if (rows.empty()) return;
+        for (const TaskGroup& group : group_results_by_setting_and_budget(rows))
+            settings.emplace_back(group.setting, group.setting + " @ " + group.budget);
+    };
+    for (const trace::Reader& reader : readers) {
+        add(rows_of_prompts(reader));
+        for (const std::string& task : reader.result_tasks()) add(reader.results(task));
+    }
     return settings;
 }
 

@@ -37,30 +37,30 @@ std::string text_of_length(const SampleRequest& request, int64_t length, uint64_
     return text;
 }
 
-/// Returns the samples "timing-<length>-<steps>-<repeat>", ordered by repeat, so that a slow minute of the machine
+/// Returns the samples "timing-<length>-<new tokens>-<repeat>", ordered by repeat, so that a slow minute of the machine
 /// affects all lengths alike. Repeats have different texts, because results of equal samples count as one.
 std::vector<TaskSample> make_samples(const SampleRequest& request) {
     const auto& values = request.options.values;
-    const auto lengths = values.integers("lengths"), steps = values.integers("steps");
+    const auto lengths = values.integers("lengths"), counts = values.integers("tokens");
     if (request.n_new != request.task.n_new)
-        throw UsageError(fmt::format("-n {0}: the task timing has a list of numbers of tokens instead; use --steps {0}",
-                                     request.n_new));
+        throw UsageError(fmt::format(
+            "-n {0}: the task timing has a list of numbers of tokens instead; use --tokens {0}", request.n_new));
     SampleRequest longest = request;
-    longest.n_new = *std::ranges::max_element(steps);
+    longest.n_new = *std::ranges::max_element(counts);
     require_lengths_fit_context(lengths, longest);
     std::vector<TaskSample> samples;
     for (int64_t repeat = 0; repeat < values.integer("repeat"); ++repeat) {
         for (const int64_t length : lengths) {
             throw_if_stopped(request.stop);
             const std::string text = text_of_length(request, length, static_cast<uint64_t>(repeat));
-            for (const int64_t n_new : steps) {
+            for (const int64_t n_new : counts) {
                 TaskSample sample{.length = length, .n_new = n_new};
                 sample.id = fmt::format("{}-{}-{}-{}", request.task.name, length, n_new, repeat);
                 if (std::ranges::find(samples, sample.id, &TaskSample::id) != samples.end())
                     throw UsageError(fmt::format(
-                        "the length {} with {} steps is given twice: give each combination once", length, n_new));
+                        "the length {} with {} new tokens is given twice: give each combination once", length, n_new));
                 sample.number = static_cast<int>(samples.size());
-                sample.subset = fmt::format("{} steps", n_new);
+                sample.subset = fmt::format("{} new tokens", n_new);
                 sample.context = text;
                 samples.push_back(std::move(sample));
             }
@@ -77,13 +77,15 @@ Task timing_task() {
     using namespace policies;
     return {
         .name = "timing",
-        .title = "Times and memory of isolated runs over prompt lengths and numbers of decoding steps",
+        .title = "Times and memory of isolated runs over prompt lengths and numbers of new tokens",
         .citation = "no publication; the texts are random words, and answers have no score",
         .parameters = {integers_parameter("lengths", "512,1024,2048", {.low = 1}, "Lengths of the prompts, in tokens"),
-                       integers_parameter("steps", "32", {.low = 2}, "Numbers of decoding steps (new tokens)"),
+                       integers_parameter("tokens", "32", {.low = 2},
+                                          "Numbers of new tokens; the prefill computes the first of them"),
                        integer_parameter("repeat", 5, {.low = 1, .high = 1000},
-                                         "Number of prompts per length and number of steps, after one warm-up")},
+                                         "Number of prompts per length and number of new tokens, after one warm-up")},
         .n_new = 32,
+        .applies_template = false,  // its tokens would add to the lengths
         .scorer = {"", [](std::string_view,
                           std::span<const std::string>) { return std::numeric_limits<double>::quiet_NaN(); }},
         .measures_time = true,

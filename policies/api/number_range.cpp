@@ -1,9 +1,12 @@
 #include "policies/api/number_range.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 
 #include "policies/registry/trimmed.h"
 
@@ -38,6 +41,7 @@ std::optional<RangeText> split_range(std::string_view text) {
 }
 
 std::vector<double> values_of_range(double first, double last, double step, bool is_factor) {
+    if (!std::isfinite(first) || !std::isfinite(last)) throw std::invalid_argument("the ends must be finite numbers.");
     if (first > last) throw std::invalid_argument("the range runs backwards.");
     if (is_factor && !(step > 1.0 && std::isfinite(step))) throw std::invalid_argument("the factor must be above 1.");
     if (is_factor && first <= 0.0) throw std::invalid_argument("a range with a factor must begin above 0.");
@@ -53,6 +57,6 @@ std::vector<double> values_of_range(double first, double last, double step, bool
     return values;
 }
 
-double without_rounding_noise(double value) { return std::round(value * 1e12) / 1e12; }
+double without_rounding_noise(double value) { return std::stod(fmt::format("{:.14g}", value)); }
 
 }  // namespace kvscope::policies

@@ -23,7 +23,7 @@ struct RangeText {
 /// @throws std::invalid_argument if the range runs backwards, its step has no effect, or it has more than 1,000 values
 [[nodiscard]] std::vector<double> values_of_range(double first, double last, double step, bool is_factor);
 
-/// Rounds to 12 decimal places to remove the rounding errors of repeated steps.
+/// Rounds to 14 significant digits to remove the rounding errors of repeated steps.
 [[nodiscard]] double without_rounding_noise(double value);
 
 }  // namespace kvscope::policies

@@ -29,7 +29,8 @@ class Clean(ProgramTest):
         return folder
 
     def found(self, *arguments):
-        rows = json.loads(self.made("clean", *arguments, "--format", "json").stdout)
+        rows = json.loads(self.made("clean", *arguments, *([] if "--older-than" in arguments else ["--older-than", 0]), "--format",
+                                      "json").stdout)
         return {os.path.basename(row["path"]): row for row in rows}
 
     def test_unfinished_traces_and_temporary_files(self):
@@ -37,7 +38,18 @@ class Clean(ProgramTest):
         foreign = self.unfinished("t/foreign.h5.part")
         foreign.joinpath("notes.txt").write_text("mine")
         self.path("t/my.part").mkdir()  # made by another program
+        killed_join = self.path("t/joined.h5.part")
+        killed_join.mkdir()
+        for name in ("lock", "joined.h5.tmp"):
+            killed_join.joinpath(name).touch()
         left = self.path(f"t/.x.json.{process_that_ended()}-0.tmp")
+        important = self.path("important")
+        important.mkdir()
+        important.joinpath("data.csv").write_text("mine")
+        link, folder = (self.path(f"t/.{name}.{process_that_ended()}-1.tmp") for name in ("link", "folder"))
+        link.symlink_to(important)
+        folder.mkdir()
+        folder.joinpath("data.csv").write_text("mine")
         written = self.path(f"t/.x.json.{os.getpid()}-0.tmp")
         for path in (left, written, self.path("t/.x.json.tmp"), self.path("t/trace.h5")):
             path.touch()
@@ -47,7 +59,8 @@ class Clean(ProgramTest):
         with open(busy / "lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = self.found("t")
-            self.assertEqual(set(found), {old.name, new.name, busy.name, foreign.name, left.name, written.name})
+            self.assertEqual(set(found), {old.name, new.name, busy.name, foreign.name, left.name, written.name,
+                                          killed_join.name})
             self.assertEqual(found[new.name]["kind"], "unfinished trace")
             self.assertEqual(found[new.name]["bytes"], 5002)
             self.assertEqual(found[busy.name]["state"], "kept: in use")
@@ -61,10 +74,11 @@ class Clean(ProgramTest):
             self.assertIn("1 removed: 5.0 kB", done.stderr)
             self.assertFalse(old.exists())
             self.assertTrue(new.exists())
-            self.made("clean", "t", "--remove")
-        for path in (new, left):
+            self.made("clean", "t", "--older-than", 0, "--remove")
+        for path in (new, left, killed_join):
             self.assertFalse(path.exists(), path)
-        for path in (busy, foreign, written, self.path("t/my.part"), self.path("t/.x.json.tmp"), self.path("t/trace.h5")):
+        for path in (important / "data.csv", link, folder / "data.csv", busy, foreign, written, self.path("t/my.part"),
+                      self.path("t/.x.json.tmp"), self.path("t/trace.h5")):
             self.assertTrue(path.exists(), path)
         self.refuses(2, ["nowhere", "expected a folder, found nothing"], "clean", "nowhere")
         self.path("empty").mkdir()
@@ -76,7 +90,7 @@ class Clean(ProgramTest):
             cache.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
             cache.joinpath(name).write_text("12345")
         self.path("no").mkdir()
-        done = self.made("clean", "no", "--cache", "--remove", variables={"XDG_CACHE_HOME": str(cache.parent)})
+        done = self.made("clean", "no", "--cache", "--remove", "--older-than", 0, variables={"XDG_CACHE_HOME": str(cache.parent)})
         self.assertIn("2 removed: 10 B", done.stderr)
         self.assertEqual([path.name for path in cache.rglob("*") if path.is_file()], ["c"])
 

@@ -419,14 +419,14 @@ class MoreSamples(ProgramTest):
 
 @NEEDS_ENGINE
 class Timing(ProgramTest):
-    COMMAND = ("eval", "--task", "timing", "-m", HF_MODEL, "--lengths", "64-128*2", "--steps", "4,8", "--policy", "snapkv:window=8",
+    COMMAND = ("eval", "--task", "timing", "-m", HF_MODEL, "--lengths", "64-128*2", "--tokens", "4,8", "--policy", "snapkv:window=8",
                "--budget", 24, "--dtype", "f32", "-t", 1)
 
     def test_a_grid_of_lengths_and_steps(self):
         done = self.made(*self.COMMAND, "--repeat", 3, "-o", "t.h5", "--format", "json")
         table = json.loads(done.stdout)
         self.assertEqual([(row["length"], row["subset"], row["policy"]) for row in table],
-                         [(length, f"{steps} steps", policy) for length in ("64", "128") for steps in (4, 8)
+                         [(length, f"{steps} new tokens", policy) for length in ("64", "128") for steps in (4, 8)
                           for policy in ("full", "snapkv:window=8")])
         with h5py.File(self.path("t.h5")) as trace:
             rows = trace["results/timing"][:]
@@ -454,11 +454,11 @@ class Timing(ProgramTest):
                          "subset", "-o", self.path("one.csv"))
         self.assertEqual(done.returncode, 0)
         rows = csv_rows(self.path("one.csv").read_text())
-        self.assertEqual({row["subset"] for row in rows}, {"4 steps", "8 steps"})
+        self.assertEqual({row["subset"] for row in rows}, {"4 new tokens", "8 new tokens"})
         table = csv_rows(self.made("inspect", "one.h5", "--format", "csv").stdout)
         self.assertEqual({row["n"] for row in table}, {"1"})
         self.refuses(1, ["timing has no scores"], "export", "one.h5", "--figure", "task-scores", "-o", "scores.csv")
-        self.refuses(2, ["use --steps 7"], *self.COMMAND, "-n", 7, "-o", "x.h5")
+        self.refuses(2, ["use --tokens 7"], *self.COMMAND, "-n", 7, "-o", "x.h5")
         self.refuses(2, ["range runs backwards"], "eval", "--task", "timing", "--lengths", "128-64", "-o", "x.h5")
 
 

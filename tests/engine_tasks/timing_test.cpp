@@ -27,14 +27,14 @@ std::vector<TaskSample> samples_of(const std::vector<std::pair<std::string, std:
 
 }  // namespace
 
-TEST_CASE("timing: every repeat has each length and number of steps", "[timing]") {
-    const auto samples = samples_of({{"lengths", "100-300+100"}, {"steps", "4,16"}, {"repeat", "2"}});
+TEST_CASE("timing: every repeat has each length and number of new tokens", "[timing]") {
+    const auto samples = samples_of({{"lengths", "100-300+100"}, {"tokens", "4,16"}, {"repeat", "2"}});
     REQUIRE(samples.size() == 12);
     CHECK(samples[0].id == "timing-100-4-0");
     CHECK(samples[1].id == "timing-100-16-0");
     CHECK(samples[11].id == "timing-300-16-1");
     CHECK(samples[1].n_new == 16);
-    CHECK(samples[1].subset == "16 steps");
+    CHECK(samples[1].subset == "16 new tokens");
     std::set<std::string> texts;
     for (size_t i = 0; i < samples.size(); ++i) {
         CHECK(samples[i].number == static_cast<int>(i));
@@ -44,14 +44,14 @@ TEST_CASE("timing: every repeat has each length and number of steps", "[timing]"
         texts.insert(samples[i].context);
     }
     CHECK(texts.size() == 6);  // one per length and repeat
-    const auto more = samples_of({{"lengths", "100-300+100"}, {"steps", "4,16"}, {"repeat", "3"}});
+    const auto more = samples_of({{"lengths", "100-300+100"}, {"tokens", "4,16"}, {"repeat", "3"}});
     REQUIRE(more.size() == 18);
     for (size_t i = 0; i < samples.size(); ++i) CHECK(more[i].context == samples[i].context);
 }
 
-TEST_CASE("timing: lengths and steps that cannot be measured are refused", "[timing]") {
-    CHECK_THROWS_WITH(samples_of({{"lengths", "1990"}, {"steps", "4,16"}}), Contains("at most 1984"));
+TEST_CASE("timing: lengths and numbers of tokens that cannot be measured are refused", "[timing]") {
+    CHECK_THROWS_WITH(samples_of({{"lengths", "1990"}, {"tokens", "4,16"}}), Contains("at most 1984"));
     CHECK_THROWS_WITH(samples_of({{"lengths", "50,50"}}), Contains("given twice"));
-    CHECK_THROWS_WITH(samples_of({}, 64), Contains("use --steps 64"));
-    CHECK_THROWS_AS(samples_of({{"steps", "1"}}), policies::ParameterError);
+    CHECK_THROWS_WITH(samples_of({}, 64), Contains("use --tokens 64"));
+    CHECK_THROWS_AS(samples_of({{"tokens", "1"}}), policies::ParameterError);
 }

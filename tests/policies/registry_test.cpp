@@ -91,6 +91,8 @@ TEST_CASE("ranges of parameters give every combination", "[registry]") {
           Labels{"aperturekv:window=4,lambda=0.1", "aperturekv:window=16,lambda=0.1", "aperturekv:window=4,lambda=0.2",
                  "aperturekv:window=16,lambda=0.2", "aperturekv:window=4,lambda=0.3",
                  "aperturekv:window=16,lambda=0.3"});
+    CHECK(labels("aperturekv:lambda=1e-13-1e-11*10") ==
+          Labels{"aperturekv:lambda=1e-13", "aperturekv:lambda=1e-12", "aperturekv:lambda=1e-11"});
     CHECK(labels("aperturekv:lambda=1e-3") == Labels{"aperturekv:lambda=0.001"});
     CHECK(labels("h2o") == Labels{"h2o"});
     const auto refuses = [](std::string_view text, const std::string& reason) {
@@ -108,6 +110,8 @@ TEST_CASE("ranges of parameters give every combination", "[registry]") {
     refuses("snapkv:window=0-2", "expected a whole number, at least 1");
     refuses("aperturekv:lambda=0.1-0.3", "needs a step");
     refuses("aperturekv:lambda=0-0.3*2", "must begin above 0");
+    refuses("aperturekv:lambda=0-nan+1", "finite");
+    refuses("aperturekv:lambda=nan-0.2+0.1", "finite");
     refuses("snapkv:window=1-2000+1", "more than 1000 values");
     refuses("aperturekv:window=1-40,lambda=0.01-0.4+0.01", "more than 1000 combinations");
     CHECK_THROWS_AS(parse_policy("snapkv:window=8-64*2"), ParameterError);  // expects one policy

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 struct Arguments {
     std::vector<fs::path> folders = {"."};
-    double older_than_days = 0;
+    double older_than_days = 1;
     bool with_cache = false;
     bool remove = false;
     OutputFormat format;
@@ -46,7 +46,12 @@ struct Leftover {
     double days = 0;  ///< since the last change of a file
 };
 
-/// Sets size and age.
+bool is_real_folder(const fs::path& path) {
+    std::error_code error;
+    return fs::is_directory(fs::symlink_status(path, error));
+}
+
+/// Sets size and age. Does not follow links.
 void measure(Leftover& leftover) {
     auto newest = fs::file_time_type::min();
     const auto add = [&](const fs::path& path) {
@@ -57,9 +62,20 @@ void measure(Leftover& leftover) {
     };
     add(leftover.path);
     std::error_code error;
-    if (fs::is_directory(leftover.path, error))
+    if (is_real_folder(leftover.path))
         for (const auto& entry : fs::directory_iterator(leftover.path, error)) add(entry.path());
     leftover.days = std::chrono::duration<double, std::ratio<86400>>(fs::file_time_type::clock::now() - newest).count();
+}
+
+/// Whether a folder "t.h5.part" belongs to a trace, or was left by a killed `join`: then it has only temporary files.
+bool is_unfinished_trace(const fs::path& folder) {
+    std::error_code error;
+    if (folder.extension() != ".part" || !is_real_folder(folder)) return false;
+    if (fs::exists(folder / "trace.json", error)) return true;
+    const fs::directory_iterator entries(folder, error);
+    return begin(entries) != end(entries) && std::all_of(begin(entries), end(entries), [](const auto& entry) {
+               return entry.path().filename() == "lock" || entry.path().extension() == ".tmp";
+           });
 }
 
 /// Returns why the folder of an unfinished trace must stay; empty if it can be removed.
@@ -67,7 +83,8 @@ std::string obstacle_of(const fs::path& part_folder) {
     try {
         if (const std::string other = trace::foreign_entry(part_folder); !other.empty())
             return fmt::format("contains {}, which kvscope did not make", other);
-        const trace::FolderLock held(part_folder);
+        std::error_code error;
+        if (fs::exists(part_folder / "lock", error)) const trace::FolderLock held(part_folder);
         return "";
     } catch (const std::exception&) {
         return "in use";
@@ -97,10 +114,10 @@ bool is_running(pid_t process) { return ::kill(process, 0) == 0 || errno == EPER
 void find_in_folder(const fs::path& folder, std::vector<Leftover>& found) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         std::error_code error;
-        const bool is_folder = entry.is_directory(error) && !entry.is_symlink(error);
-        if (is_folder && entry.path().extension() == ".part" && fs::exists(entry.path() / "trace.json", error)) {
+        if (is_unfinished_trace(entry.path())) {
             found.push_back({entry.path(), "unfinished trace", obstacle_of(entry.path())});
-        } else if (const auto process = process_of_temporary_file(entry.path())) {
+        } else if (const auto process = process_of_temporary_file(entry.path());
+                   process && fs::is_regular_file(entry.symlink_status(error))) {
             found.push_back({entry.path(), "temporary file", is_running(*process) ? "in use" : ""});
         }
     }
@@ -137,7 +154,7 @@ std::vector<Leftover> find_leftovers(const Arguments& arguments) {
 void remove(Leftover& leftover) {
     if (!leftover.obstacle.empty()) return;
     try {
-        if (fs::is_directory(leftover.path)) {
+        if (is_real_folder(leftover.path)) {
             const trace::FolderLock held(leftover.path);
             trace::remove_folder(leftover.path);
         } else {
@@ -177,13 +194,13 @@ int act(const Arguments& arguments) {
     const size_t n = found.size() - static_cast<size_t>(n_kept);
     if (!arguments.format.is_text() || !found.empty()) arguments.format.print(table_of(found, arguments.remove));
     if (found.empty())
-        print_to_stderr("nothing to remove");
+        print_to_stderr(fmt::format("nothing to remove that has not changed for {} days", arguments.older_than_days));
     else if (arguments.remove)
         print_to_stderr(fmt::format("{} removed: {}", n, analysis::format_bytes(bytes)));
     else
         print_to_stderr(
-            fmt::format("{} removable: {}. Nothing was removed; --remove removes them. An unfinished trace "
-                        "contains finished runs, which its command would continue",
+            fmt::format("{} removable: {}. Nothing was removed; --remove removes them. Removing an unfinished trace "
+                        "deletes its finished runs",
                         n, analysis::format_bytes(bytes)));
     return n_kept > was_in_use ? 1 : 0;
 }
@@ -193,7 +210,8 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("folders", arguments->folders, "Folders with traces; folders inside them are not searched")
         ->type_name("FOLDER")
         ->default_str(".");
-    app.add_option("--older-than", arguments->older_than_days, "List only what has not changed for this many days")
+    app.add_option("--older-than", arguments->older_than_days,
+                   "List only what has not changed for this many days; processes on other machines are not seen")
         ->check(RealNumber(0, 1e6))
         ->type_name("DAYS")
         ->capture_default_str();

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "app/cli/option_validators.h"
+#include "common/lower_case.h"
 #include "policies/registry/registry.h"
 
 namespace kvscope::cli {
@@ -48,6 +54,21 @@ CLI::Option* declare_value(CLI::App& app, const RunOption& option, T& value) {
             declared->check(WholeNumber(static_cast<int64_t>(option.range.low), std::numeric_limits<T>::max()));
     }
     return option.follows ? declared : declared->capture_default_str();
+}
+
+/// Reads "500MB", "1.5 GB" or "2000". @throws CLI::ValidationError
+uint64_t size_in_bytes(std::string_view text) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    std::string unit = lower_case(text.substr(static_cast<size_t>(end - text.data())));
+    std::erase(unit, ' ');
+    constexpr std::string_view units[] = {"b", "kb", "mb", "gb", "tb"};
+    const auto* const found = std::ranges::find(units, unit.empty() ? "b" : unit);
+    const double bytes = number * std::pow(1000.0, static_cast<double>(found - std::begin(units)));
+    if (error != std::errc() || found == std::end(units) || !(bytes >= 1 && bytes < 1e18))
+        throw CLI::ValidationError("--max-disk",
+                                   fmt::format("expected a size such as 500MB, 1.5GB or 2TB, found '{}'", text));
+    return static_cast<uint64_t>(bytes);
 }
 
 }  // namespace
@@ -90,11 +111,10 @@ void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job) {
 }
 
 void declare_disk_limit(CLI::App& app, program::RunJob& job) {
-    constexpr bool kilobytes_have_1000_bytes = true;
-    app.add_option("--max-disk", job.most_disk_bytes,
-                   "Stop before the trace exceeds this size, such as 500MB or 2GB; finished prompts are kept")
-        ->transform(CLI::AsSizeValue(kilobytes_have_1000_bytes))
-        ->check(WholeNumber(1))
+    app.add_option_function<std::string>(
+           "--max-disk", [&job](const std::string& text) { job.most_disk_bytes = size_in_bytes(text); },
+           "Refuse a trace of a larger predicted size, and stop a job before its unfinished trace exceeds this size, "
+           "such as 500MB or 2GB; finished prompts are kept")
         ->type_name("SIZE");
 }
 

@@ -167,7 +167,10 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     };
     events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
         std::string verdict;
-        if (!std::isnan(rows[0].score)) {
+        const bool is_graded = !rows[0].metric.empty() && !rows[0].metric.starts_with("string_match");
+        if (is_graded) {
+            verdict = fmt::format("score of full {:.3f}, ", rows[0].score);
+        } else if (!std::isnan(rows[0].score)) {
             const auto n_right =
                 std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
             verdict = fmt::format("full {}, ", rows[0].score > 0.5 ? "correct"

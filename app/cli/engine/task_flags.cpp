@@ -66,8 +66,10 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
         n_new += fmt::format("{}{}{}", n_new.empty() ? "" : ", ", task.n_new, of_task);
         for (const Parameter& parameter : task.parameters) {
             Flag& flag = flags_[parameter.name];
-            const std::string fallback =
+            std::string fallback =
                 parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
+            if (parameter.kind == ParameterKind::file && fallback.empty()) fallback = "none";
+            fallback += of_task;
             if (flag.option) {
                 flag.option->description(flag.option->get_description() + "; " + parameter.help + of_task);
                 flag.option->default_str(flag.option->get_default_str() + " or " + fallback);

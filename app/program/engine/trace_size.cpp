@@ -13,9 +13,13 @@
 namespace kvscope::program {
 namespace {
 
-constexpr double bytes_of_row = 600;     // of /results, with an answer of some words
-constexpr double bytes_of_trace = 40e3;  // structure of an HDF5 file and the model's record
-constexpr double stored_share = 0.85;    // of floats after compression
+constexpr double bytes_of_trace = 40e3;   // structure of an HDF5 file and the model's record
+constexpr double bytes_of_prompt = 12e3;  // structure and attributes of a prompt
+constexpr double bytes_of_run = 6e3;      // structure and attributes of a run
+constexpr double stored_share = 0.85;     // of floats after compression
+
+/// Returns the size of a row of /results, with an answer of `n_new` tokens.
+double bytes_of_row(int64_t n_new) { return 450 + 5 * static_cast<double>(n_new); }
 
 bool stores_only_rows(const RunJob& job) { return job.task != nullptr || job.rows_only; }
 
@@ -27,8 +31,8 @@ double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model
     const auto n_tokens = static_cast<double>(prompt.n_visible());
     const double window = std::min(static_cast<double>(options.window), n_tokens);
     double of_full = static_cast<double>(model.config().vocab_size) + 20 * n_tokens;
-    if (options.record) of_full += layers * n_tokens * (heads + kv_heads);
-    if (options.analyze) of_full += layers * heads * window * window + layers * dim * (heads + 2 * kv_heads);
+    if (options.record)
+        of_full += layers * (n_tokens * (heads + kv_heads) + heads * window * window + dim * (heads + 2 * kv_heads));
     double of_runs = 0;
     std::set<std::string> with_scores;  // runs that differ only in the budget share their scores
     for (const engine::RunPlan& plan : prepared.plans) {
@@ -39,15 +43,15 @@ double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model
         if (options.record && options.compare) of_runs += layers * n_tokens;
         if (options.record && with_scores.insert(plan.spec.label()).second) of_runs += layers * kv_heads * n_tokens;
     }
-    return sizeof(float) * stored_share * (of_full + of_runs) +
-           bytes_of_row * static_cast<double>(prepared.plans.size());
+    return sizeof(float) * stored_share * (of_full + of_runs) + bytes_of_prompt +
+           (bytes_of_run + bytes_of_row(options.n_new)) * static_cast<double>(prepared.plans.size());
 }
 
 }  // namespace
 
 double predicted_prompt_bytes(const PreparedJob& prepared, const engine::Model& model, size_t prompt) {
-    return stores_only_rows(prepared.job) ? bytes_of_row * static_cast<double>(prepared.plans.size())
-                                          : bytes_of_recorded_prompt(prepared, model, prepared.prompts[prompt]);
+    if (!stores_only_rows(prepared.job)) return bytes_of_recorded_prompt(prepared, model, prepared.prompts[prompt]);
+    return bytes_of_row(prepared.job.experiment.n_new) * static_cast<double>(prepared.plans.size());
 }
 
 double predicted_trace_bytes(const PreparedJob& prepared, const engine::Model& model) {

@@ -8,7 +8,7 @@
 namespace kvscope::program {
 
 /// Predicts the size of the job's finished trace in bytes from the shapes of its largest data sets. Answers that end
-/// early, scores that no policy computes and compression make the file smaller: it has 0.5 to 1.2 times the size.
+/// early, scores that no policy computes and compression make the file smaller.
 [[nodiscard]] double predicted_trace_bytes(const PreparedJob& prepared, const engine::Model& model);
 
 /// Predicts the bytes that one prompt adds to the folder of the unfinished trace.

@@ -69,8 +69,8 @@ bool is_word_character(char32_t character) {
 
 std::vector<std::u32string> words_of(std::u32string_view text) {
     std::vector<std::u32string> words;
-    for (auto at = text.begin(); at != text.end();) {
-        const auto begin = std::find_if_not(at, text.end(), is_space);
+    for (const auto* at = text.begin(); at != text.end();) {
+        const auto* const begin = std::find_if_not(at, text.end(), is_space);
         at = std::find_if(begin, text.end(), is_space);
         if (begin != at) words.emplace_back(begin, at);
     }
