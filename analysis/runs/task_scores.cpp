@@ -85,8 +85,10 @@ std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
 }
 
 bool has_scores(std::span<const trace::ResultRow> rows) {
-    return std::ranges::any_of(rows, [](const trace::ResultRow& row) { return !row.metric.empty(); });
+    return std::ranges::any_of(rows, [](const trace::ResultRow& row) { return std::isfinite(row.score); });
 }
+
+bool is_graded(const trace::ResultRow& row) { return row.metric.ends_with("_score"); }
 
 Table task_scores(std::span<const trace::ResultRow> rows) {
     Table table{"task_scores",
@@ -185,7 +187,7 @@ std::string wrong_answers(const TaskGroup& full, double mean) {
 
 std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     // The limits are for right and wrong answers. No model reaches 90 % of a graded score such as F1.
-    if (!std::ranges::all_of(rows, [](const auto& row) { return row.metric.starts_with("string_match"); })) return "";
+    if (std::ranges::any_of(rows, is_graded)) return "";
     const auto groups = group_results_by_setting_and_budget(rows);
     const auto mean = [](const TaskGroup& group) { return group.mean_score().mean; };
     const TaskGroup* full = nullptr;

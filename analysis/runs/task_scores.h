@@ -49,6 +49,9 @@ struct TaskGroup {
 /// Whether a task scores its answers. The task `timing` does not.
 [[nodiscard]] bool has_scores(std::span<const trace::ResultRow> rows);
 
+/// Whether an answer can be partly right, as with LongBench's metrics, whose names end in "_score".
+[[nodiscard]] bool is_graded(const trace::ResultRow& row);
+
 /// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
 /// @throws FigureError if there are no rows
 [[nodiscard]] Table task_scores(std::span<const trace::ResultRow> rows);

@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -107,24 +108,34 @@ class DiskLimit(ProgramTest):
                      "small.h5", "--max-disk", "50kB")
         self.assertFalse(self.path("small.h5.part").exists())
         rows = self.made("run", "texts", *RUNS, "-o", "rows.h5", "--record", "rows", "--max-disk", "100kB")
-        self.assertIn("predicted size of the trace: 47.2 kB", rows.stderr)  # 12 rows
+        self.assertIn("predicted size of the trace: 45.6 kB", rows.stderr)  # 12 rows
         self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "much")
         self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "0")
 
+    def test_the_prediction_is_near_the_size(self):
+        self.path("near").mkdir()
+        for i in range(3):
+            self.path(f"near/{i}.txt").write_text(TEXT[i:])
+        said = self.made("run", "near", *RUNS, "-o", "near.h5").stderr
+        predicted = 1000 * float(re.search(r"predicted size of the trace: ([0-9.]+) kB", said)[1])
+        size = self.path("near.h5").stat().st_size
+        self.assertTrue(0.7 * size < predicted < 2 * size, f"{predicted} {size}")
+
     def test_a_job_at_its_limit_keeps_the_finished_prompts(self):
-        # Tiny prompts of a tiny model take more bytes for the structure of HDF5 files than for their data sets, so the
-        # prediction is too low, and the job stops on the way.
-        self.path("texts2").mkdir()
-        for i in range(6):
-            self.path(f"texts2/{i}.txt").write_text(TEXT[i:])
-        command = ("run", "texts2", *RUNS, "-o", "limited.h5")
-        predicted = self.made("run", "texts2", *RUNS, "-o", "all.h5").stderr
-        self.assertIn("predicted size", predicted)
-        done = self.run_program(*command, "--max-disk", "200kB")
+        # In the folder, the rows of each prompt are a file, whose structure needs more bytes than its rows.
+        self.write_prompts("limited.jsonl", 40)
+        command = ("run", "limited.jsonl", *RUNS, "-o", "limited.h5", "--record", "rows")
+        done = self.run_program(*command, "--max-disk", "110kB")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("would exceed --max-disk 200 kB. The finished prompts are kept", done.stderr)
-        self.assertTrue(list(self.path("limited.h5.part").glob("run-*.h5")))
+        self.assertIn("would exceed --max-disk 110 kB. The finished prompts are kept", done.stderr)
+        part = self.path("limited.h5.part")
+        self.assertTrue(list(part.glob("results-prompts-*.h5")))
+        self.assertLess(sum(file.stat().st_size for file in part.iterdir()), 125e3)
         self.assertIn("resuming", self.made(*command).stderr)
+        self.refuses(2, ["--max-disk: expected a size", "2x"], "run", "limited.jsonl", *RUNS, "-o", "y.h5", "--max-disk", "2x")
+
+    def write_prompts(self, name, n):
+        self.path(name).write_text("".join(json.dumps({"context": TEXT[i % 9:]}) + "\n" for i in range(n)))
 
 
 if __name__ == "__main__":

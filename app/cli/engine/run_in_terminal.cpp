@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/runs/task_scores.h"
 #include "analysis/tables/table_format.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
@@ -167,8 +168,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     };
     events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
         std::string verdict;
-        const bool is_graded = !rows[0].metric.empty() && !rows[0].metric.starts_with("string_match");
-        if (is_graded) {
+        if (analysis::is_graded(rows[0])) {
             verdict = fmt::format("score of full {:.3f}, ", rows[0].score);
         } else if (!std::isnan(rows[0].score)) {
             const auto n_right =
