@@ -487,6 +487,7 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
     PromptClock clock(prepared.prompts);
     experiment.on_begun = [&](int prompt) {
+        require_prompt_within_limit(prepared, model, writer, static_cast<size_t>(prompt));
         const double seconds_left = clock.begin(prompt);
         if (events.on_prompt_begun) events.on_prompt_begun(prompt, seconds_left);
     };
@@ -497,11 +498,6 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
         experiment.is_skipped = [&](int prompt) { return rows_only->has_rows(prompt); };
         experiment.on_finished = [&](const std::vector<int>& prompts) { rows_only->replace(prompts); };
     }
-    const auto on_begun = std::move(experiment.on_begun);
-    experiment.on_begun = [&](int prompt) {
-        require_prompt_within_limit(prepared, model, writer, static_cast<size_t>(prompt));
-        if (on_begun) on_begun(prompt);
-    };
     const auto on_run = std::move(experiment.on_run);
     experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
         failures.report(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);
