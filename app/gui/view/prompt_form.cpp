@@ -234,7 +234,7 @@ void PromptForm::draw_sources(Context& context, RunForm& form) {
 void PromptForm::draw_text(Context& context, RunForm& form, bool fills) {
     const float width = ImGui::GetContentRegionAvail().x - 5.5f * ImGui::GetFontSize();
     const float add = button_width("Add prompts…") + ImGui::GetStyle().ItemSpacing.x;
-    ImGui::SetNextItemWidth(width - add > 6 * ImGui::GetFontSize() ? width - add : width);
+    ImGui::SetNextItemWidth(width - add > 2 * ImGui::GetFontSize() ? width - add : width);
     if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
         for (const auto& [name, title] : sample_prompts())
             if (ImGui::Selectable(title.c_str())) take_sample(context, form, name);
