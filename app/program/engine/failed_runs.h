@@ -22,10 +22,10 @@ class FailedRuns {
     /// @param rows of one sample, one per plan
     void report(const std::string& sample, std::span<const trace::ResultRow> rows);
     /// Reports the failed runs of a finished trace and returns their number.
-    int report_all(const trace::Reader& reader);
+    [[nodiscard]] int report_all(const trace::Reader& reader);
 
  private:
-    int report_all_samples(std::span<const trace::ResultRow> rows);
+    [[nodiscard]] int report_all_samples(std::span<const trace::ResultRow> rows);
 
     const PreparedJob& prepared_;
     std::function<void(const std::string&)> warn_;

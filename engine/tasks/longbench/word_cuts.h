@@ -24,7 +24,9 @@ class WordCuts {
  private:
     struct Hash {
         using is_transparent = void;
-        size_t operator()(std::u32string_view text) const { return std::hash<std::u32string_view>()(text); }
+        [[nodiscard]] size_t operator()(std::u32string_view text) const {
+            return std::hash<std::u32string_view>()(text);
+        }
     };
     using Words = std::vector<std::u32string>;
 
