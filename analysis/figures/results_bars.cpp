@@ -6,6 +6,7 @@
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
+#include "analysis/results/summary_drawing.h"
 #include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
@@ -38,11 +39,7 @@ Figure make(std::span<const TracePart> parts) {
     for (const SettingValue& value : summary.columns) columns.push_back(value.label);
     double low = 0, high = 0;
     for (size_t block = 0; block < summary.blocks.size(); ++block) {
-        Panel panel;
-        panel.row = block / most_columns;
-        panel.column = block % most_columns;
-        if (summary.block_setting)
-            panel.title = fmt::format("{} {}", summary.block_setting->title, summary.blocks[block].label);
+        Panel panel = panel_of_block(summary, block, most_columns);
         panel.x = name_axis(summary.column_setting ? summary.column_setting->title : "", columns, false);
         if (summary.column_setting) panel.x.unit = summary.column_setting->unit;
         panel.y.title = summary.scalar->title;
@@ -76,8 +73,7 @@ Figure make(std::span<const TracePart> parts) {
         panel.y.min = low < 0 ? low - 0.05 * (high - low) : 0;
         panel.y.max = high > 0 ? high + 0.05 * (high - low) : 0;
     }
-    figure.columns = std::min(summary.blocks.size(), most_columns);
-    figure.rows = (summary.blocks.size() + most_columns - 1) / most_columns;
+    arrange_blocks(figure, summary, most_columns);
     figure.shared_x = figure.shared_y = true;
     figure.panel_height_mm = 50;
     figure.width_mm = figure.columns > 1 || columns.size() * n_rows > 24 ? 174 : 120;

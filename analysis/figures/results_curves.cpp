@@ -8,7 +8,7 @@
 #include "analysis/drawing/covered_curves.h"
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
-#include "analysis/results/summary_options.h"
+#include "analysis/results/summary_drawing.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
 
@@ -192,11 +192,7 @@ Figure make(std::span<const TracePart> parts) {
     std::vector<bool> has_legend(summary.rows.size(), false);
     const bool has_bands = summary.rows.size() <= most_bands + 1;
     for (size_t block = 0; block < summary.blocks.size(); ++block) {
-        Panel panel;
-        panel.row = block / most_columns;
-        panel.column = block % most_columns;
-        if (summary.block_setting)
-            panel.title = fmt::format("{} {}", summary.block_setting->title, summary.blocks[block].label);
+        Panel panel = panel_of_block(summary, block, most_columns);
         panel.x.title = curves.x.title();
         panel.x.unit = curves.x.unit();
         panel.y.title = summary.scalar->title;
@@ -252,8 +248,7 @@ Figure make(std::span<const TracePart> parts) {
         if (ticks.size() <= most_ticks)
             for (const auto& [place, label] : ticks) panel.x.ticks.push_back({place, label});
     }
-    figure.columns = std::min(summary.blocks.size(), most_columns);
-    figure.rows = (summary.blocks.size() + most_columns - 1) / most_columns;
+    arrange_blocks(figure, summary, most_columns);
     figure.shared_x = figure.shared_y = true;
     mark_hidden_series(figure);
     figure.panel_height_mm = 60;

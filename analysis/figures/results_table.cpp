@@ -6,6 +6,7 @@
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
+#include "analysis/results/summary_drawing.h"
 #include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
@@ -113,10 +114,7 @@ Figure make(std::span<const TracePart> parts) {
 
     size_t line = 0;  // row of the table
     for (size_t block = 0; block < summary.blocks.size(); ++block) {
-        Panel panel;
-        panel.row = block;
-        if (summary.block_setting)
-            panel.title = fmt::format("{} {}", summary.block_setting->title, summary.blocks[block].label);
+        Panel panel = panel_of_block(summary, block, 1);
         if (block == 0) panel.note = short_note(summary);
         panel.x = name_axis(summary.column_setting ? summary.column_setting->title : "", column_names, false);
         if (summary.column_setting) panel.x.unit = summary.column_setting->unit;
@@ -151,7 +149,7 @@ Figure make(std::span<const TracePart> parts) {
         for (TextLabel& label : labels) panel.shapes.emplace_back(std::move(label));
         figure.panels.push_back(std::move(panel));
     }
-    figure.rows = figure.panels.size();
+    arrange_blocks(figure, summary, 1);
     figure.shared_x = true;
     figure.panel_height_mm = row_mm * static_cast<double>(summary.rows.size());
     figure.width_mm = std::clamp(width_with(with_interval), 84.0, page_mm);

@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/runs/run_style.h"
+#include "common/split.h"
 
 namespace kvscope::analysis {
 namespace {
 
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> names_in(const std::string& list) {
     std::vector<std::string> names;
-    for (size_t begin = 0; begin <= text.size();) {
-        const size_t end = std::min(text.find(',', begin), text.size());
-        if (end > begin) names.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
+    for (const std::string_view name : split(list, ','))
+        if (!name.empty()) names.emplace_back(name);
     return names;
 }
 
@@ -55,7 +52,7 @@ SummaryRequest summary_request(const FigureOptions& options, std::span<const Res
                                       options.columns.size()));
     SummaryRequest request;
     request.scalar = shown_scalar(options, results).name;
-    request.rows = split(options.own_text("rows", "policy"));
+    request.rows = names_in(options.own_text("rows", "policy"));
     request.columns = none_is_empty(options.columns.empty() ? "budget" : options.columns.front());
     const bool has_several_tasks =
         std::ranges::any_of(results, [&](const Result& result) { return result.task != results.front().task; });
@@ -76,39 +73,6 @@ Summary chosen_summary(std::span<const TracePart> parts) {
 void check_summary(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     shown_scalar(options, chosen_results({&part, 1}));
-}
-
-std::string title_of_summary(const Summary& summary) {
-    std::string rows;
-    for (const Setting& setting : summary.row_settings) rows += (rows.empty() ? "" : ", ") + setting.name;
-    return fmt::format("{} by {}{}{}", summary.scalar->title, rows,
-                       summary.column_setting ? " and " + summary.column_setting->name : "",
-                       summary.block_setting ? ", for each " + summary.block_setting->name : "");
-}
-
-std::vector<LineStyle> styles_of_rows(const Summary& summary, std::span<const Result> results) {
-    std::map<std::string, const Result*> run_of_row;  // the first one, by the row's labels
-    for (const Result& result : results) {
-        std::string key;
-        for (const Setting& setting : summary.row_settings) key += setting.value(result).label + '\n';
-        run_of_row.try_emplace(key, &result);
-    }
-    const auto has = [&](std::string_view name) {
-        return std::ranges::find(summary.row_settings, name, &Setting::name) != summary.row_settings.end();
-    };
-    std::vector<trace::RunAttributes> looks;
-    for (const auto& values : summary.rows) {
-        std::string key;
-        for (const SettingValue& value : values) key += value.label + '\n';
-        const auto run = run_of_row.find(key);
-        auto& look = looks.emplace_back();
-        look.policy = key;
-        if (run == run_of_row.end() || !has("policy")) continue;
-        look.policy = run->second->row.policy;
-        look.parameters_json = run->second->setting;
-        if (has("budget")) look.budget = run->second->row.budget;
-    }
-    return run_styles(looks);
 }
 
 }  // namespace kvscope::analysis

@@ -21,10 +21,4 @@ namespace kvscope::analysis {
 /// For FigureDefinition::check.
 void check_summary(const trace::Reader& reader, const FigureOptions& options);
 
-/// Returns "KL by policy and budget, for each task".
-[[nodiscard]] std::string title_of_summary(const Summary& summary);
-
-/// Returns the colors of the rows: those of their policy settings, or of the rows' numbers if rows are other settings.
-[[nodiscard]] std::vector<LineStyle> styles_of_rows(const Summary& summary, std::span<const Result> results);
-
 }  // namespace kvscope::analysis

@@ -155,55 +155,54 @@ Table summary_numbers(const Summary& summary) {
     return table;
 }
 
-Table overview_of_results(std::span<const Result> results) {
-    Table table{"results", "Means over samples", {}, {}};
-    for (const char* name : {"kl", "agreement", "coverage", "kept_share", "bytes_share", "score"}) {
-        const Scalar& scalar = scalar_named(name);
+namespace {
+
+/// Adds a column for each known scalar, grouped by the settings of the rows. @param begin_row returns the first cells
+/// of a row
+void add_overview(Table& table, std::span<const Result> results, std::span<const Scalar> scalars,
+                  const std::vector<std::string>& settings, std::vector<Column> (*begin)(const Summary&),
+                  std::vector<Cell> (*begin_row)(const Summary&, size_t row)) {
+    for (const Scalar& scalar : scalars) {
         if (!is_known(scalar, results)) continue;
-        const Summary summary = summarize(results, {.scalar = name, .rows = {"policy", "budget"}});
-        if (table.columns.empty()) {
-            table.columns.push_back({"run", "Run", ""});
-            for (size_t row = 0; row < summary.rows.size(); ++row)
-                table.rows.push_back({{summary.row_label(row)}, summary.cell(0, row, 0).is_full});
+        const Summary summary = summarize(results, {.scalar = std::string(scalar.name), .rows = settings});
+        const bool is_first = table.columns.empty();
+        if (is_first) {
+            table.columns = begin(summary);
             table.columns.push_back({"n", "n", "", ColumnType::integer});
-            for (size_t row = 0; row < summary.rows.size(); ++row) {
-                const auto& estimate = summary.cell(0, row, 0).estimate;
-                table.rows[row].cells.emplace_back(static_cast<int64_t>(estimate ? estimate->n : 0));
-            }
             table.note = summary.note();
         }
         table.columns.push_back(real_column(scalar, std::string(scalar.name), std::string(scalar.title)));
         for (size_t row = 0; row < summary.rows.size(); ++row) {
             const SummaryCell& cell = summary.cell(0, row, 0);
+            if (is_first) {
+                table.rows.push_back({begin_row(summary, row), cell.is_full});
+                table.rows[row].cells.emplace_back(static_cast<int64_t>(cell.estimate ? cell.estimate->n : 0));
+            }
             table.rows[row].cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : Cell());
         }
     }
+}
+
+}  // namespace
+
+Table overview_of_results(std::span<const Result> results) {
+    std::vector<Scalar> scalars;
+    for (const char* name : {"kl", "agreement", "coverage", "kept_share", "bytes_share", "score"})
+        scalars.push_back(scalar_named(name));
+    Table table{"results", "Means over samples", {}, {}};
+    add_overview(
+        table, results, scalars, {"policy", "budget"},
+        [](const Summary&) {
+            return std::vector<Column>{{"run", "Run", ""}};
+        },
+        [](const Summary& summary, size_t row) { return std::vector<Cell>{summary.row_label(row)}; });
     return table;
 }
 
 Table overview_of_costs(std::span<const Result> results) {
     Table table{"results", "Medians over samples", {}, {}};
-    for (const Scalar& scalar : cost_scalars()) {
-        if (!is_known(scalar, results)) continue;
-        const Summary summary =
-            summarize(results, {.scalar = std::string(scalar.name), .rows = {"length", "subset", "policy", "budget"}});
-        if (table.columns.empty()) {
-            table.columns = leading_columns(summary);
-            table.columns.push_back({"n", "n", "", ColumnType::integer});
-            for (size_t row = 0; row < summary.rows.size(); ++row) {
-                const SummaryCell& cell = summary.cell(0, row, 0);
-                Row line{leading_cells(summary, 0, row), cell.is_full};
-                line.cells.emplace_back(static_cast<int64_t>(cell.estimate ? cell.estimate->n : 0));
-                table.rows.push_back(std::move(line));
-            }
-            table.note = summary.note();
-        }
-        table.columns.push_back(real_column(scalar, std::string(scalar.name), std::string(scalar.title)));
-        for (size_t row = 0; row < summary.rows.size(); ++row) {
-            const SummaryCell& cell = summary.cell(0, row, 0);
-            table.rows[row].cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : Cell());
-        }
-    }
+    add_overview(table, results, cost_scalars(), {"length", "subset", "policy", "budget"}, leading_columns,
+                 [](const Summary& summary, size_t row) { return leading_cells(summary, 0, row); });
     return table;
 }
 

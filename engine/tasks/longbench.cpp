@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/split.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/benchmark_files.h"
@@ -39,13 +40,8 @@ std::string_view without_ending(std::string_view name) {
 }
 
 std::vector<std::string> names_in(const std::string& list) {
-    std::vector<std::string> names;
-    for (size_t begin = 0; begin <= list.size();) {
-        const size_t end = std::min(list.find(',', begin), list.size());
-        names.push_back(list.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return names;
+    const auto names = split(list, ',');
+    return {names.begin(), names.end()};
 }
 
 /// Refuses a set whose scores need files that the user did not name.

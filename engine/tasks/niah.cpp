@@ -7,6 +7,7 @@
 
 #include "common/stopped.h"
 #include "engine/common/engine_error.h"
+#include "engine/tasks/api/item_names.h"
 #include "engine/tasks/api/task.h"
 #include "policies/methods/seeded_random.h"
 
@@ -20,10 +21,6 @@ constexpr int samples_of_a_round = 3;
 
 constexpr std::array noise{"The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
                            "There and back again."};
-
-constexpr std::array names{"lantern", "anchor",  "compass", "kettle", "violin", "meadow", "harbor", "orchard",
-                           "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
-                           "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
 
 /// Splits a text after each . ! or ? that white space follows. Line breaks become spaces.
 std::vector<std::string> sentences_of(std::string_view text) {
@@ -81,7 +78,7 @@ TaskSample make_sample(const SampleRequest& request, const NeedleForm& form, con
         return std::string(from[static_cast<size_t>(random.below(static_cast<int64_t>(from.size())))]);
     };
     TaskSample sample{.length = form.n_tokens, .depth = form.depth};
-    const std::string name = draw(names);
+    const std::string name = draw(item_names);
     sample.answers = {std::to_string(100000 + random.below(900000))};
     const std::string statement = fmt::format("The special magic number of the {} is {}.", name, sample.answers[0]);
     std::string needle = statement;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/split.h"
 #include "common/stopped.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/task.h"
@@ -35,13 +36,9 @@ std::vector<const Subset*> wanted_subsets(const std::string& list) {
     std::vector<std::string> names;
     for (const Subset& subset : ruler::subsets()) names.emplace_back(subset.name);
     std::vector<const Subset*> wanted;
-    for (size_t begin = 0; begin <= list.size();) {
-        const size_t end = std::min(list.find(',', begin), list.size());
-        const std::string name = list.substr(begin, end - begin);
-        begin = end + 1;
-        const auto found = std::ranges::find_if(ruler::subsets(), [&](const Subset& subset) {
-            return policies::same_name(std::string(subset.name), name);
-        });
+    for (const std::string_view name : split(list, ',')) {
+        const auto found = std::ranges::find_if(
+            ruler::subsets(), [&](const Subset& subset) { return policies::same_name(subset.name, name); });
         if (found == ruler::subsets().end())
             throw UsageError(fmt::format("--subsets: unknown subset '{}'.{} Subsets: {}", name,
                                          policies::did_you_mean(name, names), policies::joined(names)));

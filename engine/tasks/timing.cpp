@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "common/stopped.h"
 #include "engine/common/engine_error.h"
+#include "engine/tasks/api/item_names.h"
 #include "engine/tasks/api/task.h"
 #include "policies/methods/seeded_random.h"
 
@@ -13,18 +13,14 @@ namespace kvscope::engine {
 namespace timing_file {
 namespace {
 
-constexpr std::array words{"lantern", "anchor",  "compass", "kettle", "violin", "meadow", "harbor", "orchard",
-                           "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
-                           "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
-
-/// Returns the longest text of random words that has at most `length` tokens, and at least one word.
+/// Returns the longest text of random names that has at most `length` tokens, and at least one word.
 std::string text_of_length(const SampleRequest& request, int64_t length, uint64_t seed) {
     policies::SeededRandom random(seed);
     std::string text;
     std::vector<size_t> ends;  // of the first words
     for (int64_t i = 0; i < length; ++i) {
         if (i > 0) text += ' ';
-        text += words[static_cast<size_t>(random.below(words.size()))];
+        text += item_names[static_cast<size_t>(random.below(item_names.size()))];
         ends.push_back(text.size());
     }
     const auto is_too_long = [&](size_t end) {

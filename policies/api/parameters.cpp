@@ -1,12 +1,16 @@
 #include "policies/api/parameters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "common/bounded_json.h"
 #include "common/json.h"
+#include "common/split.h"
 #include "policies/api/number_range.h"
 #include "policies/registry/name_matching.h"
 
@@ -33,12 +37,10 @@ std::optional<Number> whole_number(std::string_view text) {
 template <class Number>
 std::optional<std::vector<Number>> numbers_of(std::string_view text) {
     std::vector<Number> numbers;
-    for (size_t begin = 0; begin <= text.size();) {
-        const size_t end = std::min(text.find(',', begin), text.size());
-        const auto number = whole_number<Number>(text.substr(begin, end - begin));
+    for (const std::string_view piece : split(text, ',')) {
+        const auto number = whole_number<Number>(piece);
         if (!number) return std::nullopt;
         numbers.push_back(*number);
-        begin = end + 1;
     }
     return numbers;
 }
@@ -109,15 +111,11 @@ bool has_numbers(const Parameter& parameter) {
 
 /// Replaces each range in a list by its values.
 std::string with_values_of_ranges(const Parameter& parameter, std::string_view list) {
-    std::string values;
-    for (size_t begin = 0; begin <= list.size();) {
-        const size_t end = std::min(list.find(',', begin), list.size());
-        const std::string_view piece = list.substr(begin, end - begin);
-        for (const auto& text : parameter.values_of_range(piece).value_or(std::vector{std::string(piece)}))
-            values += (begin == 0 && values.empty() ? "" : ",") + text;
-        begin = end + 1;
-    }
-    return values;
+    std::vector<std::string> values;
+    for (const std::string_view piece : split(list, ','))
+        std::ranges::move(parameter.values_of_range(piece).value_or(std::vector{std::string(piece)}),
+                          std::back_inserter(values));
+    return fmt::format("{}", fmt::join(values, ","));
 }
 
 std::vector<std::string> names_of(const std::vector<Parameter>& declared) {
