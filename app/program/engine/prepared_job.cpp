@@ -8,13 +8,13 @@
 #include <exception>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "app/program/engine/failed_runs.h"
 #include "app/program/engine/prompt_rows.h"
+#include "app/program/engine/token_clock.h"
 #include "app/program/engine/trace_size.h"
 #include "app/program/version.h"
 #include "common/json.h"
@@ -395,45 +395,24 @@ void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     }
 }
 
-/// Estimates the remaining time of a list of samples from the tokens and seconds of finished samples.
-class SampleClock {
- public:
-    SampleClock(std::span<const engine::PreparedSample> samples,
-                std::function<bool(const engine::PreparedSample&)> is_done)
-        : samples_(samples), is_done_(std::move(is_done)) {}
-
-    /// Returns the remaining seconds after sample i, which took `seconds`.
-    double seconds_left(size_t i, double seconds) {
-        tokens_done_ += static_cast<double>(samples_[i].prompt.ids.size());
-        seconds_done_ += seconds;
-        double tokens_left = 0;
-        for (const auto& sample : samples_.subspan(i + 1))
-            if (!is_done_(sample)) tokens_left += static_cast<double>(sample.prompt.ids.size());
-        return seconds_done_ / tokens_done_ * tokens_left;
-    }
-
- private:
-    std::span<const engine::PreparedSample> samples_;
-    std::function<bool(const engine::PreparedSample&)> is_done_;
-    double tokens_done_ = 0, seconds_done_ = 0;
-};
-
 void answer_samples(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
                     engine::Progress& progress, const RunEvents& events, FailedRuns& failures) {
     const engine::Task& task = *prepared.job.task;
     const auto& samples = prepared.samples;
     copy_finished_samples(prepared, writer);
-    SampleClock clock(samples, [&](const engine::PreparedSample& sample) {
-        return writer.has_results(task.name, sample.number) &&
-               writer.results(task.name, sample.number).size() >= prepared.plans.size();
-    });
+    TokenClock clock(prepared.prompts);
+    const auto is_done = [&](size_t i) {
+        return writer.has_results(task.name, samples[i].number) &&
+               writer.results(task.name, samples[i].number).size() >= prepared.plans.size();
+    };
     const auto on_sample_begun = [&](size_t i) {
         require_prompt_within_limit(prepared, model, writer, i);
         if (events.on_sample_begun) events.on_sample_begun(i);
     };
     const auto on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
         failures.report(samples[i].id, rows);
-        if (events.on_sample) events.on_sample(i, rows, seconds, clock.seconds_left(i, seconds));
+        clock.finish(i, seconds);
+        if (events.on_sample) events.on_sample(i, rows, seconds, clock.seconds_left(i + 1, is_done));
     };
     engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress, on_sample,
                           on_sample_begun);
@@ -444,11 +423,13 @@ void write_profile(const PreparedJob& prepared, const engine::Model& model, engi
                    const RunEvents& events) {
     const RunJob& job = prepared.job;
     const auto& samples = prepared.samples;
-    SampleClock clock(samples, [](const engine::PreparedSample&) { return false; });
+    TokenClock clock(prepared.prompts);
     const auto on_sample = [&](size_t i, bool is_right, double seconds) {
         trace::ResultRow row;
         row.score = is_right ? 1 : 0;
-        if (events.on_sample) events.on_sample(i, {&row, 1}, seconds, clock.seconds_left(i, seconds));
+        clock.finish(i, seconds);
+        const double seconds_left = clock.seconds_left(i + 1, [](size_t) { return false; });
+        if (events.on_sample) events.on_sample(i, {&row, 1}, seconds, seconds_left);
     };
     const auto profile = engine::profile_heads(model, *job.profile, samples, job.experiment.n_new, progress, on_sample);
     write_whole_file(job.output, engine::to_headkv_json(profile, model.transformer().shape()), job.force);
@@ -456,39 +437,18 @@ void write_profile(const PreparedJob& prepared, const engine::Model& model, engi
                                  job.output.string(), profile.n_right, samples.size()));
 }
 
-/// Estimates the remaining time of several prompts from the tokens and seconds of finished prompts.
-class PromptClock {
- public:
-    explicit PromptClock(std::span<const engine::Prompt> prompts) {
-        for (const auto& prompt : prompts) n_left_.push_back(static_cast<double>(prompt.ids.size()));
-    }
-
-    /// Returns the remaining seconds when a prompt begins; negative for the first prompt.
-    double begin(int prompt) {
-        const auto next = static_cast<size_t>(prompt);
-        if (begun_) n_done_ += std::exchange(n_left_[*begun_], 0);
-        begun_ = next;
-        return n_done_ == 0
-                   ? -1
-                   : watch_.seconds() / n_done_ *
-                         std::accumulate(n_left_.begin() + static_cast<std::ptrdiff_t>(next), n_left_.end(), 0.0);
-    }
-
- private:
-    engine::Stopwatch watch_;
-    std::vector<double> n_left_;  ///< tokens of unfinished prompts
-    double n_done_ = 0;           ///< tokens of finished prompts
-    std::optional<size_t> begun_;
-};
-
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
                                engine::Progress& progress, const RunEvents& events, FailedRuns& failures,
                                const Warn& warn) {
     engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
-    PromptClock clock(prepared.prompts);
+    TokenClock clock(prepared.prompts);
+    std::optional<std::pair<size_t, engine::Stopwatch>> begun;
     experiment.on_begun = [&](int prompt) {
-        require_prompt_within_limit(prepared, model, writer, static_cast<size_t>(prompt));
-        const double seconds_left = clock.begin(prompt);
+        const auto next = static_cast<size_t>(prompt);
+        require_prompt_within_limit(prepared, model, writer, next);
+        if (begun) clock.finish(begun->first, begun->second.seconds());
+        begun.emplace(next, engine::Stopwatch());
+        const double seconds_left = clock.seconds_left(next, [](size_t) { return false; });
         if (events.on_prompt_begun) events.on_prompt_begun(prompt, seconds_left);
     };
     if (events.on_begin) events.on_begin(experiment);
