@@ -141,9 +141,10 @@ std::map<std::string, std::string> new_labels_of_settings(const std::vector<trac
     const std::vector<std::string> labels = labels_in(readers);
     std::map<std::string, std::string> given;
     std::map<std::string, Renamed::By> fits;  // kind of match that gave each label
+    const auto settings = settings_in(readers);
     for (const std::string& text : renames) {
         const Rename rename = parsed(text, labels);
-        for (const auto& [setting, label] : settings_in(readers)) {
+        for (const auto& [setting, label] : settings) {
             const auto renamed = renamed_by(rename, label);
             if (!renamed || renamed->by == Renamed::By::label) continue;
             const auto [known, is_new] = fits.try_emplace(setting, renamed->by);

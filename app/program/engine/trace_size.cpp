@@ -47,11 +47,15 @@ double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model
            (bytes_of_run + bytes_of_row(options.n_new)) * static_cast<double>(prepared.plans.size());
 }
 
+double bytes_of_prompt_rows(const PreparedJob& prepared) {
+    return bytes_of_row(prepared.job.experiment.n_new) * static_cast<double>(prepared.plans.size());
+}
+
 }  // namespace
 
 double predicted_prompt_bytes(const PreparedJob& prepared, const engine::Model& model, size_t prompt) {
-    if (!stores_only_rows(prepared.job)) return bytes_of_recorded_prompt(prepared, model, prepared.prompts[prompt]);
-    return bytes_of_row(prepared.job.experiment.n_new) * static_cast<double>(prepared.plans.size());
+    return stores_only_rows(prepared.job) ? bytes_of_prompt_rows(prepared)
+                                          : bytes_of_recorded_prompt(prepared, model, prepared.prompts[prompt]);
 }
 
 double predicted_trace_bytes(const PreparedJob& prepared, const engine::Model& model) {
@@ -62,17 +66,17 @@ double predicted_trace_bytes(const PreparedJob& prepared, const engine::Model& m
 
 void require_trace_within_limit(const PreparedJob& prepared, const engine::Model& model) {
     const double limit = static_cast<double>(prepared.job.most_disk_bytes);
+    if (limit == 0) return;
     const double bytes = predicted_trace_bytes(prepared, model);
-    if (limit == 0 || bytes <= limit) return;
-    PreparedJob rows = prepared;
-    rows.job.rows_only = true;
+    if (bytes <= limit) return;
+    const double of_rows =
+        bytes_of_trace + bytes_of_prompt_rows(prepared) * static_cast<double>(prepared.prompts.size());
     throw engine::UsageError(fmt::format(
         "the trace needs about {}, more than --max-disk {}: use fewer prompts, policies or budgets{}, or a larger "
         "--max-disk",
         analysis::format_bytes(bytes), analysis::format_bytes(limit),
-        stores_only_rows(prepared.job)
-            ? ""
-            : fmt::format(", --record rows (about {})", analysis::format_bytes(predicted_trace_bytes(rows, model)))));
+        stores_only_rows(prepared.job) ? ""
+                                       : fmt::format(", --record rows (about {})", analysis::format_bytes(of_rows))));
 }
 
 void require_prompt_within_limit(const PreparedJob& prepared, const engine::Model& model, const trace::Writer& writer,
