@@ -6,9 +6,9 @@
 
 namespace kvscope::analysis {
 
-std::string html_text(std::string_view text) {
+std::string markup_text(std::string_view text) {
     std::string out;
-    for (const char c : terminal_text(text, Lines::one)) {
+    for (const char c : text) {
         switch (c) {
             case '&':
                 out += "&amp;";
@@ -19,12 +19,20 @@ std::string html_text(std::string_view text) {
             case '>':
                 out += "&gt;";
                 break;
-            case '"':
-                out += "&quot;";
-                break;
             default:
                 out += c;
         }
+    }
+    return out;
+}
+
+std::string html_text(std::string_view text) {
+    std::string out;
+    for (const char c : markup_text(terminal_text(text, Lines::one))) {
+        if (c == '"')
+            out += "&quot;";
+        else
+            out += c;
     }
     return out;
 }

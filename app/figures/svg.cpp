@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "analysis/tables/html.h"
 #include "app/figures/cairo_surface.h"
 #include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
@@ -12,28 +13,10 @@
 namespace kvscope::figures {
 namespace {
 
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '\n':
-            case '\t':
-                out += c;
-                break;
-            default:
-                if (static_cast<unsigned char>(c) >= 0x20) out += c;  // XML forbids control characters
-        }
-    }
-    return out;
+std::string escaped(std::string text) {
+    // XML forbids control characters.
+    std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; });
+    return analysis::markup_text(text);
 }
 
 /// Renumbers Cairo's images and surfaces from 0, so that equal figures give equal files.
