@@ -46,7 +46,7 @@ std::filesystem::path file_of_shard(const std::filesystem::path& output, Shard s
 std::optional<std::filesystem::path> output_of_shard_file(const std::filesystem::path& file) {
     const std::string stem = file.stem().string(), extension = file.extension().string();
     const size_t at = stem.rfind(infix);
-    // An output without extension gives "t.shard-2-of-4", of which the extension is the shard's name.
+    // The shard of an output without extension is "t.shard-2-of-4". Its extension is ".shard-2-of-4".
     if (at == std::string::npos) {
         if (!extension.starts_with(infix) || !is_number_of_number(extension.substr(infix.size()))) return std::nullopt;
         return file.parent_path() / stem;

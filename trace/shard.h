@@ -36,8 +36,8 @@ inline constexpr const char* job = "job";
 
 /// Returns a hash of a prompt's entry in a recipe.
 [[nodiscard]] std::string digest_of_prompt(nlohmann::json entry);
-/// Returns a hash of a job's recipe, which is equal for all shards on all devices. The order of the prompts does not
-/// affect the hash. @param recipe of the job or of a shard, of which the prompts are ignored
+/// Returns a hash of a job's recipe. All shards of a job have the same hash, on every device. The order of the prompts
+/// does not affect the hash. @param recipe of the job or of one of its shards. Its prompts are ignored
 [[nodiscard]] std::string hash_of_job(nlohmann::json recipe, std::vector<std::string> digests_of_prompts);
 
 /// Removes the keys that can differ between shards of a job: prompts, shard, job, device and instructions.

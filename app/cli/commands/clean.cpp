@@ -67,7 +67,7 @@ void measure(Leftover& leftover) {
     leftover.days = std::chrono::duration<double, std::ratio<86400>>(fs::file_time_type::clock::now() - newest).count();
 }
 
-/// Whether a folder "t.h5.part" belongs to a trace, or was left by a killed `join`: then it has only temporary files.
+/// Whether a folder "t.h5.part" has parts of a trace, or only the temporary files of a killed `join`.
 bool is_unfinished_trace(const fs::path& folder) {
     std::error_code error;
     if (folder.extension() != ".part" || !is_real_folder(folder)) return false;

@@ -49,7 +49,7 @@ trace::Shard parse_shard(const std::string& text) {
     const auto of = slash == std::string::npos ? std::nullopt : whole_number(std::string_view(text).substr(slash + 1));
     if (!number || !of)
         throw std::invalid_argument(
-            fmt::format("--shard {}: expected the second of four parts as 2/4, or auto in a Slurm job array", text));
+            fmt::format("--shard {}: expected I/N, such as 2/4, or auto in a Slurm job array", text));
     if (*of < 1 || *of > trace::most_shards)
         throw std::invalid_argument(
             fmt::format("--shard {}: expected 1 to {} shards, found {}", text, trace::most_shards, *of));

@@ -15,9 +15,9 @@ struct PromptsFound {
 };
 
 /// Returns a text, unless its context is empty, and then the prompts of sources. A source is a text file, a file of
-/// JSON records (.jsonl or .ndjson), or a folder, of which all files are read in the order of their names. "-" is
+/// JSON records (.jsonl or .ndjson), or a folder, whose files are read in the order of their names. "-" is
 /// standard input. Hidden files and subfolders are not read. A record is one prompt: {"context": "…", "question": "…",
-/// "answers": ["…"]}, of which only the context is required. The questions of the text are also asked about each prompt
+/// "answers": ["…"]}. Only the context is required. The questions of the text are also asked about each prompt
 /// that has no question of its own. Prompts with the same name get numbers: "report", "report-2".
 /// @throws std::runtime_error if a source is unreadable or an empty folder
 [[nodiscard]] PromptsFound find_prompts(PromptText text, std::span<const std::filesystem::path> sources);

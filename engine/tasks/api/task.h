@@ -45,7 +45,8 @@ struct TaskSample {
     int64_t n_new = 0;                  ///< largest number of answer tokens; 0: the task's number
     std::optional<Scorer> scorer = {};  ///< instead of the task's scorer
     bool applies_template = true;       ///< whether the chat template is applied, if the task applies it
-    /// Tokens that end the answer, in addition to the model's. With any, the first token of an answer ends nothing.
+    /// Tokens that end the answer, in addition to the model's. If there are any, the first token of an
+    /// answer is none of the end tokens.
     std::vector<int32_t> end_ids{};
 };
 

@@ -18,7 +18,7 @@ namespace kvscope::engine::longbench {
 /// pairs of sentences. The package gives up at about 990 words of two sentences, this function does not.
 [[nodiscard]] double rouge_l(std::string_view prediction, std::string_view answer);
 
-/// qa_f1() and rouge_l() of Chinese text, of which `cuts` finds the words.
+/// qa_f1() and rouge_l() of Chinese text, whose words `cuts` finds.
 [[nodiscard]] double qa_f1_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts);
 [[nodiscard]] double rouge_l_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts);
 
