@@ -2,23 +2,12 @@
 #include <filesystem>
 
 #include "common/json.h"
-#include "common/sha256.h"
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
 #include "engine/recipe_json.h"
 #include "kernels/cpu_features.h"
 
 namespace kvscope::engine {
-
-namespace {
-
-std::string fingerprint_of(std::span<const int32_t> ids) {
-    Sha256 hash;
-    hash.update({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
-    return hash.hex_digest().substr(0, 16);
-}
-
-}  // namespace
 
 std::string fingerprint_policy_files(const policies::PolicySpec& spec) {
     namespace fs = std::filesystem;
@@ -48,7 +37,7 @@ nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt) {
     if (!prompt.answers.empty()) entry["answers"] = prompt.answers;  // they determine the scores
     if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
     // Earlier versions tokenized context and question separately, which can give other token ids.
-    if (!prompt.question.empty()) entry["tokens"] = fingerprint_of(prompt.ids);
+    if (!prompt.question.empty()) entry["tokens"] = fingerprint_of_tokens(prompt.ids);
     return entry;
 }
 

@@ -40,7 +40,8 @@ void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std:
 }
 
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
-                                            PromptOptions prompt, std::vector<std::string>* left_out) {
+                                            PromptOptions prompt, bool in_both_ways,
+                                            std::vector<std::string>* left_out) {
     const bool use_template = prompt.use_template && task.applies_template;
     const int64_t n_new = prompt.n_new;
     std::vector<PreparedSample> samples;
@@ -51,9 +52,14 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
         prompt.separator = sample.separator;
         prompt.use_template = use_template && sample.applies_template;
         prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
+        if (in_both_ways) prompt.query_aware = true;
         Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
         if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());
-        samples.push_back({std::move(sample), std::move(tokenized)});
+        samples.push_back({sample, std::move(tokenized)});
+        if (!in_both_ways || sample.question.empty()) continue;
+        prompt.query_aware = false;
+        sample.number += hidden_question_offset;
+        samples.push_back({sample, tokenize_prompt(model, sample.context, sample.question, prompt)});
     }
     return samples;
 }

@@ -18,11 +18,16 @@ struct PreparedSample : TaskSample {
     [[nodiscard]] std::string hash() const { return hash_of_sample(context, question, answers); }
 };
 
+/// Added to the number of a sample whose question policies do not see, if the job answers each sample in both ways.
+inline constexpr int hidden_question_offset = 1 << 30;
+
 /// Returns the task's samples with their prompts. @param prompt options of all prompts except their names; an `n_new`
-/// other than the task's replaces that of the samples @param left_out see SampleRequest
+/// other than the task's replaces that of the samples @param in_both_ways whether each sample with a question occurs
+/// twice: policies see its question, and policies do not @param left_out see SampleRequest
 /// @throws UsageError if a prompt exceeds the model's context; the exceptions of Task::make_samples
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
                                                           const TaskOptions& options, PromptOptions prompt,
+                                                          bool in_both_ways = false,
                                                           std::vector<std::string>* left_out = nullptr);
 
 /// Sets the score of the row's prediction, and its answers and metric. A failed run has the score 0.

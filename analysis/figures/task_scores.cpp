@@ -1,6 +1,7 @@
 #include "analysis/runs/task_scores.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/covered_curves.h"
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/results/verdicts.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
@@ -32,12 +34,10 @@ constexpr size_t most_panels = 24;
 struct Scores {
     std::string task;
     std::vector<trace::ResultRow> rows;
-    std::vector<TaskGroup> groups;  ///< chosen groups by setting, then budget; `full` comes first
-    std::vector<std::string> settings;
+    std::vector<TaskGroup> groups;              ///< chosen groups by label, then budget; `full` comes first
+    std::vector<std::string> labels;            ///< TaskGroup::label()
+    std::map<std::string, GroupNames> name_of;  ///< by label
     std::vector<std::string> budgets;           ///< result of distinct_budgets()
-    std::map<std::string, std::string> labels;  ///< FigureOptions::setting_labels
-
-    std::string name_of(const std::string& setting) const;
 };
 
 size_t index_of(const std::vector<std::string>& all, const std::string& one) {
@@ -46,28 +46,6 @@ size_t index_of(const std::vector<std::string>& all, const std::string& one) {
 
 void add_once(std::vector<std::string>& all, const std::string& one) {
     if (index_of(all, one) == all.size()) all.push_back(one);
-}
-
-/// Shortens a setting for display: a parameter that is a path becomes its stem, "headkv:heads-r".
-std::string short_name(const std::string& setting) {
-    const size_t colon = setting.find(':');
-    if (colon == std::string::npos) return setting;
-    std::string name = setting.substr(0, colon + 1);
-    for (size_t begin = colon + 1; begin < setting.size();) {
-        const size_t end = std::min(setting.find(',', begin), setting.size());
-        const std::string parameter = setting.substr(begin, end - begin);
-        const std::string value = parameter.substr(parameter.find('=') + 1);
-        const bool is_path = value.find('/') != std::string::npos || value.ends_with(".json");
-        if (begin > colon + 1) name += ',';
-        name += is_path ? std::filesystem::path(value).stem().string() : parameter;
-        begin = end + 1;
-    }
-    return name;
-}
-
-std::string Scores::name_of(const std::string& setting) const {
-    const auto renamed = labels.find(setting);
-    return renamed == labels.end() ? short_name(setting) : renamed->second;
 }
 
 bool counts_entries(const TaskGroup& group) { return !group.of_bytes && !group.budget.ends_with('%'); }
@@ -80,18 +58,6 @@ std::string short_number(double share) {
     return text;
 }
 
-bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
-    if (options.runs.empty()) return true;
-    return std::any_of(options.runs.begin(), options.runs.end(), [&](const RunChoice& choice) {
-        const auto* called = std::get_if<std::string>(&choice);
-        const std::string name = called ? *called : std::to_string(std::get<int>(choice));
-        const auto label = options.setting_labels.find(group.setting);
-        if (label != options.setting_labels.end() && name == label->second) return true;
-        return name == group.policy || name == group.setting ||
-               policies::same_run_label(group.setting + " @ " + group.budget, name);
-    });
-}
-
 Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     const auto tasks = reader.result_tasks();
     if (tasks.empty())
@@ -99,7 +65,6 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
                                         reader.path().string()));
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
-    scores.labels = options.setting_labels;
     scores.task = tasks.front();
     scores.rows = reader.results(scores.task);
     if (!scores.rows.empty() && !has_scores(scores.rows))
@@ -109,7 +74,8 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     for (const auto& group : all) {
         if (!is_chosen(group, options)) continue;
         scores.groups.push_back(group);
-        add_once(scores.settings, group.setting);
+        add_once(scores.labels, group.label());
+        scores.name_of.try_emplace(group.label(), names_of(group, options));
     }
     if (scores.groups.empty()) {
         std::vector<std::string> names;
@@ -120,7 +86,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     scores.budgets = distinct_budgets(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
         const auto place = [&](const TaskGroup& group) {
-            return std::pair(index_of(scores.settings, group.setting), index_of(scores.budgets, group.budget));
+            return std::pair(index_of(scores.labels, group.label()), index_of(scores.budgets, group.budget));
         };
         return place(a) < place(b);
     });
@@ -200,7 +166,7 @@ ColorScale per_cent(const Scores& scores) {
 
 void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
-    for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
+    for (const auto& label : scores.labels) names.push_back(scores.name_of.at(label).shown);
     Panel panel;
     panel.x = name_axis("Budget", scores.budgets, false);
     // Budgets that are shares or bytes already contain their unit.
@@ -209,10 +175,10 @@ void make_table(Figure& figure, const Scores& scores) {
     });
     if (are_entries) panel.x.unit = "entries";
     panel.y = name_axis("", names, true);
-    HeatMap map = map_of_means(scores.settings.size(), scores.budgets.size());
+    HeatMap map = map_of_means(scores.labels.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
     for (const auto& group : scores.groups) {
-        const size_t row = index_of(scores.settings, group.setting);
+        const size_t row = index_of(scores.labels, group.label());
         const bool is_full = group.is_full();
         const size_t column = is_full ? 0 : index_of(scores.budgets, group.budget);
         const size_t last = is_full ? scores.budgets.size() - 1 : column;
@@ -231,7 +197,7 @@ void make_table(Figure& figure, const Scores& scores) {
     for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
     figure.panels.push_back(std::move(panel));
     figure.color_scales.push_back(per_cent(scores));
-    figure.panel_height_mm = row_mm * static_cast<double>(scores.settings.size());
+    figure.panel_height_mm = row_mm * static_cast<double>(scores.labels.size());
     figure.width_mm = std::clamp(name_mm + column_mm * static_cast<double>(scores.budgets.size()), 84.0, 174.0);
 }
 
@@ -255,11 +221,11 @@ struct CurveLook {
 std::vector<CurveLook> curve_looks(const Scores& scores) {
     constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
     std::vector<trace::RunAttributes> looks;
-    for (const auto& setting : scores.settings) {
+    for (const auto& label : scores.labels) {
         auto& look = looks.emplace_back();
-        look.policy = setting.substr(0, setting.find(':'));
-        look.parameters_json = setting;
-        look.label = scores.name_of(setting);
+        look.policy = label.substr(0, label.find_first_of(":,"));
+        look.parameters_json = label;
+        look.label = scores.name_of.at(label).shown;
     }
     auto styles = run_styles(looks);
     // The axis shows the budget, so markers can distinguish the settings of one policy.
@@ -290,14 +256,14 @@ void make_curves(Figure& figure, const Scores& scores) {
     double low_end = INFINITY;
     double high_end = 0;
     std::map<double, std::string> ticks;
-    for (size_t i = 0; i < scores.settings.size(); ++i) {
+    for (size_t i = 0; i < scores.labels.size(); ++i) {
         Line line;
         line.label = looks[i].label;
         line.style = looks[i].style;
         line.series = static_cast<int>(i);
         std::vector<TaskGroup> of_setting;
         std::ranges::copy_if(scores.groups, std::back_inserter(of_setting), [&](const TaskGroup& group) {
-            return group.setting == scores.settings[i] && !group.answered.empty();
+            return group.label() == scores.labels[i] && !group.answered.empty();
         });
         std::ranges::stable_sort(of_setting, {}, [&](const TaskGroup& group) { return place_of(group, as_shares); });
         for (const auto& group : of_setting) {
@@ -305,7 +271,7 @@ void make_curves(Figure& figure, const Scores& scores) {
             if (group.is_full()) {
                 Rule rule;
                 rule.value = 100 * score.mean;
-                rule.label = group.policy;
+                rule.label = looks[i].label;
                 rule.style = looks[i].style;
                 rule.style.marker = Marker::none;
                 rule.style.dash = Dash::dashed;
@@ -317,7 +283,7 @@ void make_curves(Figure& figure, const Scores& scores) {
             line.y.push_back(100 * score.mean);
             low_end = std::min(low_end, line.x.back());
             high_end = std::max(high_end, line.x.back());
-            if (scores.settings.size() > most_bands + 1) continue;
+            if (scores.labels.size() > most_bands + 1) continue;
             line.low.push_back(100 * score.interval.low);
             line.high.push_back(100 * score.interval.high);
         }
@@ -351,15 +317,15 @@ void make_depths(Figure& figure, const Scores& scores) {
     for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
     const bool is_grid = scores.budgets.size() > 1;  // budgets as columns; otherwise maps in reading order
     figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);
-    figure.rows = is_grid ? scores.settings.size() : (scores.groups.size() + figure.columns - 1) / figure.columns;
+    figure.rows = is_grid ? scores.labels.size() : (scores.groups.size() + figure.columns - 1) / figure.columns;
     figure.shared_x = figure.shared_y = true;
     for (const auto& group : scores.groups) {
         Panel panel;
         const size_t place = figure.panels.size();
-        panel.row = is_grid ? index_of(scores.settings, group.setting) : place / figure.columns;
+        panel.row = is_grid ? index_of(scores.labels, group.label()) : place / figure.columns;
         panel.column = !is_grid ? place % figure.columns : group.is_full() ? 0 : index_of(scores.budgets, group.budget);
-        panel.title =
-            group.is_full() ? group.policy : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
+        panel.title = scores.name_of.at(group.label()).shown;
+        if (!group.is_full()) panel.title += " @ " + group.budget;
         panel.x = name_axis("Prompt", length_names, false);
         panel.x.unit = "tokens";
         panel.y = name_axis("Depth", depth_names, true);
@@ -404,15 +370,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     constexpr std::string_view not_usable = "Not usable: ";
+    const std::vector<std::string> all_verdicts = verdicts(scores.rows);
     const std::string verdict = assess_task_validity(scores.rows);
     figure.caption =
         fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
                     source == Source::depths
                         ? ""
                         : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
-                    verdict);
-    if (const std::string untouched = describe_uncompressed_samples(scores.rows); !untouched.empty())
-        figure.caption += " " + untouched;
+                    fmt::join(all_verdicts, " "));
     if (source != Source::depths && verdict.starts_with(not_usable))
         figure.panels.front().note =
             "not usable: " + verdict.substr(not_usable.size(), verdict.find_first_of(";(") - not_usable.size());
@@ -429,14 +394,11 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         table.title = fmt::format("Scores of {} by policy and budget", scores.task);
         std::erase_if(table.rows, [&](const Row& row) {
             return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {
-                return group.setting == std::get<std::string>(row.cells[0]) &&
+                return group.label() == std::get<std::string>(row.cells[0]) &&
                        group.budget == std::get<std::string>(row.cells[1]);
             });
         });
-        for (Row& row : table.rows) {
-            const auto renamed = scores.labels.find(std::get<std::string>(row.cells[0]));
-            if (renamed != scores.labels.end()) row.cells[0] = renamed->second;
-        }
+        for (Row& row : table.rows) row.cells[0] = scores.name_of.at(std::get<std::string>(row.cells[0])).whole;
         return table;
     }
     Table table;
@@ -449,8 +411,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"depth", "Depth", "", ColumnType::real, 2},
                      {"score", "Score", "", ColumnType::real, 3}};
     for (const auto& group : scores.groups) {
-        const auto renamed = scores.labels.find(group.setting);
-        const std::string label = renamed == scores.labels.end() ? group.setting : renamed->second;
+        const std::string& label = scores.name_of.at(group.label()).whole;
         for (const auto* row : group.answered)
             table.rows.push_back({{label, group.budget, row->sample_id, row->length, row->depth, row->score}});
     }

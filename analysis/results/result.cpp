@@ -31,17 +31,29 @@ bool is_chosen(const Result& result, const FigureOptions& options) {
 
 }  // namespace
 
+bool asks_in_both_ways(std::span<const Result> results) {
+    const auto is_known = [&](int64_t seen) {
+        return std::ranges::any_of(results, [&](const Result& result) { return result.row.question_seen == seen; });
+    };
+    return is_known(0) && is_known(1);
+}
+
 void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
                const std::string& trace) {
     const std::vector<RowSettings> settings = settings_of_rows(rows);
     std::map<size_t, std::vector<trace::ResultRow>> samples;
-    for (size_t i = 0; i < rows.size(); ++i) samples[settings[i].sample].push_back(rows[i]);
-    std::map<std::string, int> n_equal;  // samples so far with this hash
+    std::map<size_t, std::optional<bool>> seen;  // RowSettings::question_seen by sample
+    for (size_t i = 0; i < rows.size(); ++i) {
+        samples[settings[i].sample].push_back(rows[i]);
+        seen[settings[i].sample] = settings[i].question_seen;
+    }
+    std::map<std::pair<std::string, std::optional<bool>>, int>
+        n_equal;  // samples so far with this hash and question_seen
     std::map<size_t, std::string> names;
     for (const auto& [number, sample] : samples) {
         const std::string& hash = sample.front().sample_hash;
         names[number] = hash.empty() ? fmt::format("{}\n{}\n{}", trace, task, number)
-                                     : fmt::format("{}\n{}\n{}", task, hash, n_equal[hash]++);
+                                     : fmt::format("{}\n{}\n{}", task, hash, n_equal[{hash, seen[number]}]++);
     }
     for (size_t i = 0; i < rows.size(); ++i)
         results.push_back({rows[i], trace, task, settings[i].setting, settings[i].budget, names[settings[i].sample],

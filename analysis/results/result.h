@@ -24,6 +24,9 @@ struct Result {
     [[nodiscard]] bool is_full() const { return row.policy == full_policy; }
 };
 
+/// Whether policies saw the question in some rows, but not in others.
+[[nodiscard]] bool asks_in_both_ways(std::span<const Result> results);
+
 /// Appends the rows of a table. The rows of a sample begin with the full run's row.
 void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
                const std::string& trace = "");

@@ -37,7 +37,7 @@ std::vector<FigureOption> summary_options() {
              "score"},
             {"rows",
              "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, model, dtype, "
-             "question, trace, or a parameter; default: policy",
+             "question, trace, or a parameter; default: policy, and question if policies see it in some rows only",
              {},
              {},
              "policy"},
@@ -59,6 +59,9 @@ SummaryRequest summary_request(const FigureOptions& options, std::span<const Res
     request.blocks = none_is_empty(options.own_text("blocks", has_several_tasks ? "task" : "none"));
     request.against = options.own_text("against", "");
     request.labels = options.setting_labels;
+    const bool is_question_used = request.columns == "question" || request.blocks == "question";
+    if (options.own_text("rows", "").empty() && !is_question_used && asks_in_both_ways(results))
+        request.rows.emplace_back("question");
     // A setting of rows or columns divides a table only once.
     const bool are_rows_budgets = std::ranges::find(request.rows, request.columns) != request.rows.end();
     if (options.columns.empty() && are_rows_budgets) request.columns.clear();

@@ -189,9 +189,11 @@ Table overview_of_results(std::span<const Result> results) {
     std::vector<Scalar> scalars;
     for (const char* name : {"kl", "agreement", "coverage", "kept_share", "bytes_share", "score"})
         scalars.push_back(scalar_named(name));
+    std::vector<std::string> settings = {"policy", "budget"};
+    if (asks_in_both_ways(results)) settings.emplace_back("question");
     Table table{"results", "Means over samples", {}, {}};
     add_overview(
-        table, results, scalars, {"policy", "budget"},
+        table, results, scalars, settings,
         [](const Summary&) {
             return std::vector<Column>{{"run", "Run", ""}};
         },

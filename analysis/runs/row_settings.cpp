@@ -98,14 +98,20 @@ struct RowGroup {
 
 std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
     std::map<std::pair<std::string, std::string>, RecordedSetting> known;  // by policy and parameters
-    using Key = std::tuple<std::string, std::string, int>;       // setting, requested budget, number among equal ones
+    // Setting, requested budget, number among equal ones, question_seen
+    using Key = std::tuple<std::string, std::string, int, std::optional<bool>>;
     std::map<Key, size_t> places;                                // indices of groups
     std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
     std::vector<RowGroup> groups;
     std::vector<RowSettings> all;
     const trace::ResultRow* before = nullptr;
     size_t n_samples = 0;
+    const auto is_known = [&](int64_t seen) {
+        return std::ranges::find(rows, seen, &trace::ResultRow::question_seen) != rows.end();
+    };
+    const bool asks_in_both_ways = is_known(0) && is_known(1);
     for (const trace::ResultRow& row : rows) {
+        const auto question_seen = asks_in_both_ways ? std::optional(row.question_seen != 0) : std::nullopt;
         const bool is_full = row.policy == full_policy;
         if (!before || is_full || before->sample_id != row.sample_id) {
             ++n_samples;
@@ -116,13 +122,14 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         if (is_new) recorded->second = recorded_setting(row);
         const auto& [setting, of_bytes] = recorded->second;
         const int nth = counted[{setting, row.requested_budget}]++;
-        const auto [place, is_first] = places.try_emplace({setting, row.requested_budget, nth}, groups.size());
+        const auto [place, is_first] =
+            places.try_emplace({setting, row.requested_budget, nth, question_seen}, groups.size());
         if (is_first)
             groups.push_back(
                 {is_full,
                  {.requested = budget_requested_in(row), .of_bytes = of_bytes, .entries = {}, .fractions = {}}});
         groups[place->second].asked.add(row);
-        all.push_back({setting, {}, of_bytes, n_samples - 1, place->second});
+        all.push_back({setting, {}, of_bytes, question_seen, n_samples - 1, place->second});
     }
     std::vector<double> shares;
     for (const RowGroup& each : groups)

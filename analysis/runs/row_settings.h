@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,9 +17,10 @@ struct RowSettings {
     /// "128"; "12.5 %" for a share of each sample's prompt; "bytes of 128" for a policy that keeps all tokens in the
     /// bytes of 128 entries; "all" for `full`.
     std::string budget;
-    bool of_bytes = false;   ///< The budget is a number of bytes.
-    std::size_t sample = 0;  ///< number of the sample in the table
-    std::size_t group = 0;   ///< number of the setting and budget in the table
+    bool of_bytes = false;              ///< The budget is a number of bytes.
+    std::optional<bool> question_seen;  ///< set only if policies see the question in some rows of the table, not in all
+    std::size_t sample = 0;             ///< number of the sample in the table
+    std::size_t group = 0;              ///< number of setting, budget and question_seen in the table
 };
 
 /// Returns the settings of each row of a table. The rows of a sample begin with the full run's row, because names of

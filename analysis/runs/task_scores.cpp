@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/row_settings.h"
+#include "analysis/statistics/paired_difference.h"
 #include "policies/registry/policy_from_record.h"
+#include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -22,6 +24,26 @@ std::string named(std::span<const std::string> samples) {
     return samples.size() <= most ? names : fmt::format("{} and {} more", names, samples.size() - most);
 }
 
+std::string short_name(const std::string& setting) {
+    const size_t colon = setting.find(':');
+    if (colon == std::string::npos) return setting;
+    std::string name = setting.substr(0, colon + 1);
+    for (size_t begin = colon + 1; begin < setting.size();) {
+        const size_t end = std::min(setting.find(',', begin), setting.size());
+        const std::string parameter = setting.substr(begin, end - begin);
+        const std::string value = parameter.substr(parameter.find('=') + 1);
+        const bool is_path = value.find('/') != std::string::npos || value.ends_with(".json");
+        if (begin > colon + 1) name += ',';
+        name += is_path ? std::filesystem::path(value).stem().string() : parameter;
+        begin = end + 1;
+    }
+    return name;
+}
+
+const std::string& context_of(const trace::ResultRow& row) {
+    return row.context_hash.empty() ? row.sample_id : row.context_hash;
+}
+
 }  // namespace
 
 Estimate TaskGroup::mean_score() const {
@@ -29,9 +51,33 @@ Estimate TaskGroup::mean_score() const {
     std::vector<std::string> contexts;
     for (const auto* row : answered) {
         scores.push_back(row->score);
-        contexts.push_back(row->context_hash.empty() ? row->sample_id : row->context_hash);
+        contexts.push_back(context_of(*row));
     }
     return estimate_score(scores, Clusters(contexts));
+}
+
+std::string TaskGroup::with_question(const std::string& name) const {
+    if (!question_seen) return name;
+    return name + (*question_seen ? ", question seen" : ", question hidden");
+}
+
+GroupNames names_of(const TaskGroup& group, const FigureOptions& options) {
+    const auto renamed = options.setting_labels.find(group.setting);
+    if (renamed == options.setting_labels.end()) return {group.label(), group.with_question(short_name(group.setting))};
+    return {group.with_question(renamed->second), group.with_question(renamed->second)};
+}
+
+bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
+    if (options.runs.empty()) return true;
+    const GroupNames names = names_of(group, options);
+    return std::ranges::any_of(options.runs, [&](const RunChoice& choice) {
+        const auto* called = std::get_if<std::string>(&choice);
+        const std::string name = called ? *called : std::to_string(std::get<int>(choice));
+        if (name == group.policy || name == group.setting) return true;
+        for (const std::string& own : {group.label(), names.whole, names.shown})
+            if (name == own || policies::same_run_label(own + " @ " + group.budget, name)) return true;
+        return policies::same_run_label(group.setting + " @ " + group.budget, name);
+    });
 }
 
 std::string score_text(const Estimate& score, std::string (*number_text)(double)) {
@@ -54,8 +100,7 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
         const trace::ResultRow& row = rows[i];
         const RowSettings& of = settings[i];
         if (of.group == groups.size()) {  // groups are numbered in the order of their first rows
-            groups.push_back({row.policy, of.setting, of.budget, {}, 0});
-            groups.back().of_bytes = of.of_bytes;
+            groups.push_back({row.policy, of.setting, of.budget, of.of_bytes, of.question_seen});
         }
         TaskGroup& group = groups[of.group];
         if (row.status == "complete") {
@@ -103,7 +148,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"budget_of", "Budget of", ""}},
                 {}};
     for (const auto& group : group_results_by_setting_and_budget(rows)) {
-        Row row{{group.setting,
+        Row row{{group.label(),
                  group.budget,
                  static_cast<int64_t>(group.answered.size()),
                  {},
@@ -132,9 +177,9 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
         table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
     std::map<std::string, size_t> rows_of;
     for (const auto& group : groups) {
-        const auto [place, is_new] = rows_of.try_emplace(group.setting, table.rows.size());
+        const auto [place, is_new] = rows_of.try_emplace(group.label(), table.rows.size());
         if (is_new) {
-            table.rows.push_back({{group.setting}, group.is_full()});
+            table.rows.push_back({{group.label()}, group.is_full()});
             table.rows.back().cells.resize(table.columns.size());
         }
         std::string text = "failed";
@@ -156,7 +201,7 @@ std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> 
             const std::string which = samples.size() == n_samples ? fmt::format("all {} samples", n_samples)
                                                                   : fmt::format("{} of {} samples ({})", samples.size(),
                                                                                 n_samples, named(samples));
-            failures.push_back(fmt::format("{} @ {} failed in {}: {}", group.setting, group.budget, which, reason));
+            failures.push_back(fmt::format("{} @ {} failed in {}: {}", group.label(), group.budget, which, reason));
         }
     }
     return failures;
@@ -183,11 +228,28 @@ std::string wrong_answers(const TaskGroup& full, double mean) {
     return text;
 }
 
+/// Whether `a` scores more than `b` in the samples that both answered, with an interval that excludes 0.
+bool is_better(const TaskGroup& a, const TaskGroup& b) {
+    const auto name = [](const trace::ResultRow& row) { return std::pair(row.sample_id, row.question_seen); };
+    std::map<std::pair<std::string, int64_t>, double> others;
+    for (const auto* row : b.answered) others[name(*row)] = row->score;
+    std::vector<double> scores, scores_of_b;
+    std::vector<std::string> contexts;
+    for (const auto* row : a.answered) {
+        const auto other = others.find(name(*row));
+        if (other == others.end()) continue;
+        scores.push_back(row->score);
+        scores_of_b.push_back(other->second);
+        contexts.push_back(context_of(*row));
+    }
+    return !scores.empty() && paired_difference(scores, scores_of_b, Clusters(contexts)).estimate.interval.low > 0;
+}
+
 }  // namespace
 
 std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
-    // The limits are for right and wrong answers. No model reaches 90 % of a graded score such as F1.
-    if (std::ranges::any_of(rows, is_graded)) return "";
+    // No model reaches 90 % of a graded score such as F1.
+    const bool are_graded = std::ranges::any_of(rows, is_graded);
     const auto groups = group_results_by_setting_and_budget(rows);
     const auto mean = [](const TaskGroup& group) { return group.mean_score().mean; };
     const TaskGroup* full = nullptr;
@@ -202,16 +264,22 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     std::vector<std::string> missing;
     if (full->answered.size() < 60)
         missing.push_back(fmt::format("there are only {} samples, but 60 are needed", full->answered.size()));
-    if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
+    if (!are_graded && mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
         missing.emplace_back("there is no run of the policy `random` to show the chance level");
+    } else if (are_graded) {
+        if (!is_better(*full, *random))
+            missing.push_back(
+                fmt::format("full's score of {:.1f} % is not distinguishable from the {:.1f} % of random at {}",
+                            100 * mean(*full), 100 * mean(*random), random->budget));
     } else if (mean(*random) > 0.1 && mean(*full) >= 0.9) {
         missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
                                       random->budget, 100 * mean(*random)));
     }
     if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
-    return fmt::format("Usable: {} samples; full is right in {:.1f} %, random at {} in {:.1f} %.",
-                       full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
+    return fmt::format("Usable: {} samples; full {} {:.1f} %, random at {} {} {:.1f} %.", full->answered.size(),
+                       are_graded ? "scores" : "is right in", 100 * mean(*full), random->budget,
+                       are_graded ? "scores" : "in", 100 * mean(*random));
 }
 
 std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {

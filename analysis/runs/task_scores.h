@@ -2,24 +2,28 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/statistics/bootstrap.h"
 #include "analysis/tables/table.h"
 #include "trace/records/records.h"
 
 namespace kvscope::analysis {
 
-/// A policy setting at one budget, with all samples of a task.
+/// A policy setting at one budget, with all samples of a task; or with those whose question is seen, or hidden.
 struct TaskGroup {
     std::string policy;
-    std::string setting;  ///< "snapkv:window=8"
-    std::string budget;   ///< as RowSettings::budget
-    std::vector<const trace::ResultRow*> answered;
+    std::string setting;                     ///< "snapkv:window=8"
+    std::string budget;                      ///< as RowSettings::budget
+    bool of_bytes = false;                   ///< as RowSettings::of_bytes
+    std::optional<bool> question_seen = {};  ///< as RowSettings::question_seen
+    std::vector<const trace::ResultRow*> answered = {};
     int n_failed = 0;
     struct Failure {
         std::string reason;
@@ -27,9 +31,10 @@ struct TaskGroup {
     };
     std::vector<Failure> failures = {};  ///< one per reason
 
-    bool of_bytes = false;  ///< The budget is a number of bytes.
-
     [[nodiscard]] bool is_full() const { return policy == full_policy; }
+    /// Returns `name`, a name of the setting, with ", question seen" or ", question hidden" if the table has both.
+    [[nodiscard]] std::string with_question(const std::string& name) const;
+    [[nodiscard]] std::string label() const { return with_question(setting); }
     /// Returns estimate_score() of the answered samples. Questions about one context are one cluster.
     /// @throws std::invalid_argument if no sample is answered
     [[nodiscard]] Estimate mean_score() const;
@@ -37,10 +42,23 @@ struct TaskGroup {
     [[nodiscard]] double budget_share() const;
 };
 
+/// Names of a group in tables and figures, with new labels of settings (FigureOptions::setting_labels).
+struct GroupNames {
+    std::string whole;  ///< for tables
+    std::string shown;  ///< for figures; a parameter that is a path is shortened to its stem, "headkv:heads-r"
+};
+
+[[nodiscard]] GroupNames names_of(const TaskGroup& group, const FigureOptions& options);
+
+/// Whether `options.runs` is empty or names the group: its policy, its setting, or either of its names, alone or with
+/// the budget ("snapkv @ 64").
+[[nodiscard]] bool is_chosen(const TaskGroup& group, const FigureOptions& options);
+
 /// Formats a mean and its interval, "0.50 [0.30, 0.70]". Scores of one context have no interval.
 [[nodiscard]] std::string score_text(const Estimate& score, std::string (*number_text)(double));
 
-/// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
+/// Groups results by setting, budget and, if both occur, question seen or hidden. Groups refer to `rows`. @throws
+/// FigureError if there are no rows
 [[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
@@ -52,18 +70,19 @@ struct TaskGroup {
 /// Whether an answer can be partly right, as with LongBench's metrics, whose names end in "_score".
 [[nodiscard]] bool is_graded(const trace::ResultRow& row);
 
-/// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
+/// Returns one row per TaskGroup: number of samples, mean score with its interval, number of failures.
 /// @throws FigureError if there are no rows
 [[nodiscard]] Table task_scores(std::span<const trace::ResultRow> rows);
 
-/// Returns scores in per cent, "93.3 [86.7, 98.3]", with one row per policy setting and one column per budget.
+/// Returns scores in per cent, "93.3 [86.7, 98.3]", with one row per TaskGroup::label() and one column per budget.
 [[nodiscard]] Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 [[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
 
 /// Says in one sentence whether the results are usable. Requirements: at least 60 samples; `full` is right in at least
-/// 90 % of them, `random` at its smallest budget in at most 10 %. Warns if most wrong answers of `full` were cut off.
+/// 90 % of them, `random` at its smallest budget in at most 10 %; for graded scores, `full` is distinguishably better
+/// than `random`. Warns if most wrong answers of `full` were cut off.
 [[nodiscard]] std::string assess_task_validity(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.

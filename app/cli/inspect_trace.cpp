@@ -380,8 +380,13 @@ std::string caption_of_scores(std::string_view task) {
 std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
     std::string text = analysis::describe_policy_windows(rows);
     if (rows.empty() || rows.front().question_seen < 0) return text;
-    return fmt::format("policies {}{}{}", rows.front().question_seen ? "saw the question" : "did not see the question",
-                       text.empty() ? "" : "; ", text);
+    const auto is_known = [&](int64_t seen) {
+        return std::ranges::find(rows, seen, &trace::ResultRow::question_seen) != rows.end();
+    };
+    const char* const saw = !is_known(0)   ? "saw the question"
+                            : !is_known(1) ? "did not see the question"
+                                           : "saw the question, except where it is hidden";
+    return fmt::format("policies {}{}{}", saw, text.empty() ? "" : "; ", text);
 }
 
 std::string tables_of_runs_and_answers(const trace::Reader& reader) {

@@ -206,6 +206,12 @@ std::string hash_of_sample(std::string_view context, std::string_view question, 
     return sha256_of(nlohmann::json::array({context, question, nlohmann::json(answers)}).dump());
 }
 
+std::string fingerprint_of_tokens(std::span<const int32_t> ids) {
+    Sha256 hash;
+    hash.update({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
+    return hash.hex_digest().substr(0, 16);
+}
+
 Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
                        const PromptOptions& options) {
     const std::string origin = origin_of(options);
@@ -250,17 +256,44 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     return prompt;
 }
 
+namespace {
+
+void require_model_of(const trace::Reader& reader, const Model& model) {
+    if (reader.model().fingerprint == model.fingerprint()) return;
+    throw UsageError(
+        fmt::format("{}: the trace was made with the model {} (fingerprint {}), but the given model is {} "
+                    "(fingerprint {}): give the trace's model with -m",
+                    reader.path().string(), reader.model().name, reader.model().fingerprint, model.attributes().name,
+                    model.fingerprint()));
+}
+
+/// Sets what follows from text, tokens and recipe, and what the prompt's first row of results contains.
+void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Reader& reader,
+                            const nlohmann::json& recipe_entry, const std::optional<trace::ResultRow>& row,
+                            const std::string& origin, int64_t n_new, const std::stop_token& stop) {
+    stored.rendered_at = rendered_at(reader, recipe_entry);
+    stored.context = context_of(model, stored, stop);
+    if (row) {
+        stored.answers = answers_of(*row);
+        stored.sample_hash = row->sample_hash;
+        stored.context_hash = row->context_hash;
+    }
+    if (stored.sample_hash.empty() && !stored.context.empty())
+        stored.sample_hash = hash_of_sample(stored.context, stored.question, stored.answers);
+    if (stored.context_hash.empty() && !stored.context.empty()) stored.context_hash = sha256_of(stored.context);
+    require_token_embeddings(model, stored.ids, origin);
+    require_room(model, stored, n_new, origin);
+}
+
+}  // namespace
+
 Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new,
                               const std::stop_token& stop) {
     const std::string file = reader.path().string();
     if (prompt < 0 || prompt >= reader.n_prompts())
         throw UsageError(
             fmt::format("{}: there is no prompt {} in the trace, which has {}", file, prompt, reader.n_prompts()));
-    if (reader.model().fingerprint != model.fingerprint())
-        throw UsageError(fmt::format(
-            "{}: the trace was made with the model {} (fingerprint {}), but the given model is {} "
-            "(fingerprint {}): give the trace's model with -m",
-            file, reader.model().name, reader.model().fingerprint, model.attributes().name, model.fingerprint()));
+    require_model_of(reader, model);
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
     Prompt stored;
     stored.name = attributes.name;
@@ -273,19 +306,59 @@ Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, i
     stored.query_aware = attributes.query_aware;
     const auto entry = recipe_entry_of(reader, prompt);
     stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
-    stored.rendered_at = rendered_at(reader, entry);
-    stored.context = context_of(model, stored, stop);
-    if (const auto row = reader.n_runs(prompt) > 0 ? reader.stored_row(prompt, 0) : std::nullopt) {
-        stored.answers = answers_of(*row);
-        stored.sample_hash = row->sample_hash;
-        stored.context_hash = row->context_hash;
+    const auto row = reader.n_runs(prompt) > 0 ? reader.stored_row(prompt, 0) : std::nullopt;
+    complete_stored_prompt(stored, model, reader, entry, row, fmt::format("{}, prompt {}", file, prompt), n_new, stop);
+    return stored;
+}
+
+Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, const std::string& sample, int64_t n_new,
+                              const std::stop_token& stop) {
+    const bool is_hidden = sample.ends_with(hidden_question_suffix);
+    const std::string wanted = is_hidden ? sample.substr(0, sample.size() - hidden_question_suffix.size()) : sample;
+    const std::string file = reader.path().string();
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto entries = recipe.is_object() ? recipe.value("prompts", nlohmann::json::array()) : nlohmann::json();
+    const nlohmann::json* found = nullptr;
+    std::string first;
+    for (const nlohmann::json& entry : entries) {
+        if (!entry.is_object() || !entry.contains("number")) continue;  // a prompt, not a sample
+        const auto name = entry.value("name", "");
+        if (first.empty()) first = name;
+        if (name == wanted && (!found || entry.value("query_aware", true) != is_hidden)) found = &entry;
     }
-    if (stored.sample_hash.empty() && !stored.context.empty())
-        stored.sample_hash = hash_of_sample(stored.context, stored.question, stored.answers);
-    if (stored.context_hash.empty() && !stored.context.empty()) stored.context_hash = sha256_of(stored.context);
-    const std::string origin = fmt::format("{}, prompt {}", file, prompt);
-    require_token_embeddings(model, stored.ids, origin);
-    require_room(model, stored, n_new, origin);
+    if (!found)
+        throw UsageError(
+            first.empty()
+                ? fmt::format("{}: the trace has no samples of a task, so '{}' must be the number of a prompt", file,
+                              sample)
+                : fmt::format("{}: no sample is named '{}'; a sample's name is its `sample_id`, such as '{}'", file,
+                              sample, first));
+    require_model_of(reader, model);
+    Prompt stored;
+    try {
+        stored.name = sample;
+        stored.text = found->at("text");
+        stored.question = found->at("question");
+        stored.n_context = found->at("n_context");
+        stored.query_aware = found->at("query_aware");
+    } catch (const nlohmann::json::exception&) {
+        throw UsageError(fmt::format("{}: the recipe lacks the text of the sample '{}'", file, sample));
+    }
+    const bool is_templated = !found->contains("special");
+    if (is_templated && model.chat_template()) stored.chat_template = model.chat_template()->source();
+    stored.parses_special = is_templated || parsed_special(*found);
+    stored.ids = encode_like_prompt(model, stored, stored.text, stop).ids;
+    if (found->contains("tokens") && found->at("tokens") != fingerprint_of_tokens(stored.ids))
+        throw UsageError(fmt::format(
+            "{}: another version of the tokenizer or of kvscope wrote the file, and its tokens of the sample "
+            "'{}' differ from today's: make the trace again",
+            file, sample));
+    for (const int32_t id : stored.ids) stored.token_text.push_back(model.tokenizer().shown(id, stop));
+    std::optional<trace::ResultRow> row;
+    for (const std::string& task : reader.result_tasks())
+        for (const trace::ResultRow& one : reader.results(task))
+            if (one.sample_id == wanted && (one.question_seen != 0) == stored.query_aware && !row) row = one;
+    complete_stored_prompt(stored, model, reader, *found, row, fmt::format("{}, sample {}", file, sample), n_new, stop);
     return stored;
 }
 

@@ -14,6 +14,9 @@
 
 namespace kvscope::engine {
 
+/// Follows a sample's name where policies did not see its question, although they saw it in another prompt.
+inline constexpr std::string_view hidden_question_suffix = ", question hidden";
+
 struct Prompt {
     std::string name;
     std::string context;                  ///< text before the question, without the template; empty if unknown
@@ -63,6 +66,9 @@ void require_token_embeddings(const Model& model, std::span<const int32_t> ids, 
 [[nodiscard]] std::string hash_of_sample(std::string_view context, std::string_view question,
                                          std::span<const std::string> answers = {});
 
+/// Returns the first 16 digits of the SHA-256 of token ids, which recipes contain.
+[[nodiscard]] std::string fingerprint_of_tokens(std::span<const int32_t> ids);
+
 /// Applies the template and tokenizes the whole text. The question begins with its first token, even if the context
 /// ends in the same token. @throws UsageError, naming the origin, for a prompt that cannot be used
 [[nodiscard]] Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
@@ -81,5 +87,11 @@ void require_token_embeddings(const Model& model, std::span<const int32_t> ids, 
 /// @throws UsageError if another model made the trace, or the prompt does not exist or does not fit
 [[nodiscard]] Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new,
                                             const std::stop_token& stop = {});
+
+/// Returns the prompt of a task's sample, from the text in the trace's recipe. @param sample the sample's name, with
+/// the ending hidden_question_suffix if policies also saw its question and the prompt without it is wanted
+/// @throws UsageError as read_prompt_from_trace(), or if the recorded tokens differ from those of this text
+[[nodiscard]] Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, const std::string& sample,
+                                            int64_t n_new, const std::stop_token& stop = {});
 
 }  // namespace kvscope::engine

@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/tables/table_format.h"
 #include "tests/analysis/sample_figures.h"
@@ -425,6 +426,28 @@ TEST_CASE("results-curves: one curve per policy over the budget, a setting or a 
     CHECK(line_called(made(sample.reader(), "results-curves", options), "aperturekv @ 24").x == std::vector<double>{4});
     options.own = {{"over", "task"}};
     CHECK_THROWS_WITH(made(sample.reader(), "results-curves", options), Contains("a number of task"));
+}
+
+TEST_CASE("rows with a seen and with a hidden question are never averaged together", "[results]") {
+    Rows rows;
+    for (const int64_t seen : {1, 0})
+        for (auto& row : rows_of({{"snapkv", 16, {1, 3}}})) {
+            row.question_seen = seen;
+            row.sample_hash = std::to_string(row.length);
+            row.kl += seen == 0 && row.policy == "snapkv" ? 1 : 0;
+            rows.push_back(row);
+        }
+    const auto results = results_of(rows);
+    CHECK(results[1].sample == results[5].sample);  // both are answers to one question
+    const SummaryRequest request = summary_request({}, results);
+    CHECK(request.rows == std::vector<std::string>{"policy", "question"});
+    const Summary summary = summarize(results, request);
+    CHECK(cell_of(summary, "snapkv, question seen", "16").estimate->mean == 2);
+    CHECK(cell_of(summary, "snapkv, question not seen", "16").estimate->mean == 3);
+    FigureOptions options;
+    options.columns = {"question"};
+    CHECK(summary_request(options, results).rows == std::vector<std::string>{"policy"});
+    CHECK(overview_of_results(results).rows.size() == 4);
 }
 
 TEST_CASE("the overview of a trace leaves out unknown numbers", "[results]") {

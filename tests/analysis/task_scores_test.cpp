@@ -140,6 +140,46 @@ TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     CHECK_THAT(assess_task_validity(few), StartsWith("Not usable") && Contains("10 samples"));
 }
 
+TEST_CASE("a graded score is usable if the full run is distinguishably better than random", "[task-scores]") {
+    using Catch::Matchers::Contains;
+    using Catch::Matchers::StartsWith;
+    auto rows = results(0, 0);
+    for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i].metric = "qa_f1_score";
+        if (rows[i].policy == "full") rows[i].score = 0.3 + 0.001 * static_cast<double>(i % 7);
+        if (rows[i].policy == "random") rows[i].score = 0.2;
+    }
+    CHECK_THAT(assess_task_validity(rows),
+               StartsWith("Usable: 60 samples; full scores 30.") && Contains("random at 64 scores 20.0 %"));
+    for (auto& one : rows)
+        if (one.policy == "random") one.score = 0.3 + (one.sample_id.size() == 1 ? 0.05 : -0.005);
+    CHECK_THAT(assess_task_validity(rows), StartsWith("Not usable") && Contains("not distinguishable"));
+    std::erase_if(rows, [](const auto& one) { return one.policy == "random"; });
+    CHECK_THAT(assess_task_validity(rows), StartsWith("Not usable") && Contains("chance level"));
+}
+
+TEST_CASE("rows with a seen and with a hidden question are separate groups", "[task-scores]") {
+    std::vector<trace::ResultRow> rows;
+    for (const int64_t seen : {1, 0})
+        for (auto one : results(0, 0)) {
+            one.question_seen = seen;
+            if (seen == 0 && one.policy == "snapkv") one.score = 0;
+            rows.push_back(std::move(one));
+        }
+    const Table table = task_scores(rows);
+    REQUIRE(table.rows.size() == 8);
+    CHECK(std::get<std::string>(table.rows[1].cells[0]) == "snapkv, question seen");
+    CHECK(std::get<double>(table.rows[1].cells[3]) == Approx(0.5));
+    CHECK(std::get<std::string>(table.rows[5].cells[0]) == "snapkv, question hidden");
+    CHECK(std::get<double>(table.rows[5].cells[3]) == 0);
+    CHECK(std::get<int64_t>(table.rows[5].cells[2]) == 60);
+    const Table wide = task_scores_by_budget(rows);
+    REQUIRE(wide.rows.size() == 6);
+    CHECK(std::get<std::string>(wide.rows[3].cells[0]) == "full, question hidden");
+    const auto hidden = std::span(rows).subspan(rows.size() / 2);
+    CHECK(std::get<std::string>(task_scores(hidden).rows[1].cells[0]) == "snapkv");  // all rows are alike
+}
+
 TEST_CASE("the windows of a task's policies are listed, including defaults", "[task-scores]") {
     std::vector<trace::ResultRow> rows(5);
     rows[0].policy = "full";

@@ -66,6 +66,48 @@ class Tables(ProgramTest):
 
 
 @NEEDS_ENGINE
+class BothWays(ProgramTest):
+    """`--query-aware both` answers each sample with the question seen and hidden."""
+
+    def evaluate(self, name, query_aware, samples=1):
+        return self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", samples, "--policy", "h2o", "--budget",
+                         32, "-n", 4, "--query-aware", query_aware, "-o", name)
+
+    def rows(self, name):
+        timed = ("seconds", "prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes")
+        with h5py.File(self.path(name)) as trace:
+            table = trace["results/niah"]
+            return [{key: row[key] for key in table.dtype.names if key not in timed and key != "data_hash"} for row in table[:]]
+
+    def test_both_tables_in_one(self):
+        self.evaluate("seen.h5", "on", 2)
+        self.evaluate("hidden.h5", "off", 2)
+        self.evaluate("both.h5", "on")
+        done = self.evaluate("both.h5", "both", 2)
+        self.assertIn("extending both.h5 from 1 samples", done.stderr)
+        self.assertIn("niah-150-0.5-1, question hidden: ", done.stderr)
+        self.assertRegex(done.stdout, r"h2o, question hidden +\d")
+        both = self.rows("both.h5")
+        for seen, alone in ((1, "seen.h5"), (0, "hidden.h5")):
+            self.assertEqual(repr([row for row in both if row["question_seen"] == seen]), repr(self.rows(alone)))
+        self.assertIn("already contains", self.evaluate("both.h5", "both", 2).stderr)
+        for name, seen in (("niah-150-0.5-1", 1), ("niah-150-0.5-1, question hidden", 0)):
+            with self.subTest(name):
+                self.made("run", "-m", HF_MODEL, "--prompt-from", f"both.h5:{name}", "--policy", "h2o", "--budget", 32, "-n", 4,
+                          "-o", f"sample-{seen}.h5", "-q")
+                with h5py.File(self.path(f"sample-{seen}.h5")) as trace:
+                    of_sample = trace["results/prompts"][:]
+                    self.assertEqual(int(trace["prompts/0"].attrs["query_aware"]), seen)
+                in_task = [row for row in both if row["question_seen"] == seen and row["sample_id"] == b"niah-150-0.5-1"]
+                for column in ("prediction", "prompt_hash", "sample_hash", "kept_share", "coverage", "answers_json"):
+                    self.assertEqual([row[column] for row in of_sample], [row[column] for row in in_task], column)
+        self.refuses(2, ["no sample is named 'niah-1'", "niah-150-0.5-0"], "run", "-m", HF_MODEL, "--prompt-from", "both.h5:niah-1",
+                     "--policy", "h2o", "--budget", 32, "-o", "none.h5")
+        self.made("export", "both.h5", "--figure", "results-table", "-o", "both.csv")
+        self.assertIn("question not seen", self.path("both.csv").read_text())
+
+
+@NEEDS_ENGINE
 class Figures(ProgramTest):
     def test_a_trace_of_scores_alone_says_what_it_holds_and_which_figure_draws_it(self):
         self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget", 32,

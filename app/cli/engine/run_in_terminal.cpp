@@ -178,9 +178,11 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
                                                                    : "wrong");
             if (rows.size() > 1) verdict += fmt::format("{} of {} other runs correct, ", n_right, rows.size() - 1);
         }
+        const auto& sample = prepared.samples[i];
         progress.message(fmt::format(
-            "{}/{} {}: {}{:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id, verdict, seconds,
-            seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
+            "{}/{} {}{}: {}{:.1f} s{}", i + 1, prepared.samples.size(), sample.id,
+            prepared.job.asks_in_both_ways && !sample.prompt.query_aware ? engine::hidden_question_suffix : "", verdict,
+            seconds, seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);

@@ -33,21 +33,34 @@
 namespace kvscope::program {
 namespace {
 
-/// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers. Without numbers, returns prompt 0.
-std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
-    const size_t colon = text.rfind(':');
+/// Prompts of a trace, or one sample of a task.
+struct PromptSource {
+    std::filesystem::path trace;
+    std::vector<int> prompts = {0};
+    std::string sample{};  ///< name of the sample; empty for prompts
+};
+
+/// Splits "trace.h5:2", "trace.h5:0,1" or "trace.h5:SAMPLE". Without a part after the file, returns prompt 0.
+PromptSource prompt_source(const std::string& text) {
     std::error_code error;
-    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, {0}};
+    if (std::filesystem::exists(text, error)) return {text};
+    const size_t last = text.rfind(':');
+    if (last == std::string::npos) return {text};
     std::vector<int> prompts;
     const char* const end = text.data() + text.size();
-    for (const char* at = text.data() + colon + 1;; ++at) {
+    for (const char* at = text.data() + last + 1;; ++at) {
         int prompt = 0;
         const auto read = std::from_chars(at, end, prompt);
-        if (read.ec != std::errc() || prompt < 0 || (read.ptr != end && *read.ptr != ',')) return {text, {0}};
+        if (read.ec != std::errc() || prompt < 0 || (read.ptr != end && *read.ptr != ',')) break;
         prompts.push_back(prompt);
-        if (read.ptr == end) return {text.substr(0, colon), std::move(prompts)};
+        if (read.ptr == end) return {text.substr(0, last), std::move(prompts)};
         at = read.ptr;
     }
+    // The name of a sample may contain colons, and so may the path.
+    for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
+        if (std::filesystem::exists(text.substr(0, colon), error) && colon + 1 < text.size())
+            return {text.substr(0, colon), {}, text.substr(colon + 1)};
+    return {text};
 }
 
 engine::PromptOptions prompt_options(const RunJob& job, std::time_t now, const std::stop_token& stop) {
@@ -63,8 +76,9 @@ engine::PromptOptions prompt_options(const RunJob& job, std::time_t now, const s
 std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now,
                                        const std::stop_token& stop, std::vector<std::string>& left_out) {
     if (!job.prompt_from.empty()) {
-        const auto [path, numbers] = trace_and_prompts(job.prompt_from);
+        const auto [path, numbers, sample] = prompt_source(job.prompt_from);
         const trace::Reader reader(path);
+        if (!sample.empty()) return {engine::read_sample_from_trace(model, reader, sample, job.experiment.n_new, stop)};
         std::vector<engine::Prompt> stored;
         for (const int number : numbers)
             stored.push_back(engine::read_prompt_from_trace(model, reader, number, job.experiment.n_new, stop));
@@ -95,7 +109,7 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
 }  // namespace
 
 void check_prompt_trace_is_readable(const RunJob& job) {
-    if (!job.prompt_from.empty()) trace::Reader(trace_and_prompts(job.prompt_from).first);
+    if (!job.prompt_from.empty()) trace::Reader(prompt_source(job.prompt_from).trace);
 }
 
 namespace {
@@ -248,8 +262,9 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
     }
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
     prepared.n_continued = n_continued;
-    prepared.samples = engine::prepare_samples(model, *job.task, read_task_files(*job.task, job.task_values),
-                                               prompt_options(job, now, stop), &prepared.left_out);
+    prepared.samples =
+        engine::prepare_samples(model, *job.task, read_task_files(*job.task, job.task_values),
+                                prompt_options(job, now, stop), job.asks_in_both_ways, &prepared.left_out);
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
@@ -380,11 +395,11 @@ void write_model(trace::Writer& writer, const engine::Model& model, bool with_sp
 void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     if (prepared.n_prompts_there == 0) return;
     const std::string& task = prepared.job.task->name;
-    std::map<std::string, std::vector<trace::ResultRow>> finished;
+    std::map<std::pair<std::string, bool>, std::vector<trace::ResultRow>> finished;  // by name and question_seen
     for (auto& row : trace::Reader(prepared.job.output).results(task))
-        finished[row.sample_id].push_back(std::move(row));
+        finished[{row.sample_id, row.question_seen != 0}].push_back(std::move(row));
     for (const auto& sample : prepared.samples) {
-        const auto rows = finished.find(sample.id);
+        const auto rows = finished.find({sample.id, sample.prompt.query_aware});
         if (rows == finished.end() || writer.has_results(task, sample.number)) continue;
         // Earlier versions did not write the hashes.
         for (trace::ResultRow& row : rows->second) {

@@ -28,6 +28,9 @@ struct RunJob {
     std::vector<PromptText> prompts;
     const engine::Task* task = nullptr;  ///< if set, its samples are run instead of `prompts`
     policies::ParameterValues task_values;
+    /// Answers each sample of `task` twice: policies see the question, and policies do not. `experiment.query_aware` has
+    /// no effect then.
+    bool asks_in_both_ways = false;
     /// Measures heads with the samples of head_profile_task(). The output is a head-importance file, not a trace.
     std::optional<engine::HeadMeasure> profile;
     std::string prompt_from;  ///< prompts of a trace instead of `prompts`: "trace.h5", or "trace.h5:0,2" for some

@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <string>
 
 #include "analysis/results/summary_table.h"
+#include "analysis/results/verdicts.h"
 #include "analysis/runs/task_scores.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
@@ -27,7 +31,8 @@ struct Arguments {
     std::string shard;
 };
 
-/// Prints the table of scores, or of times. Warnings follow the table. In formats for programs, warnings go to stderr.
+/// Prints verdicts and the table of scores, or the table of times. Failures follow the table. In formats for programs,
+/// only failures are printed besides the table, to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.task);
     const bool is_for_people = arguments.format.is_for_people();
@@ -36,18 +41,18 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         for (const auto& failure : analysis::describe_failed_runs(rows)) print_to_stderr(failure);
         return;
     }
+    const bool with_sentences = is_for_people && arguments.format.name() != "tex";
+    if (with_sentences) print(fmt::format("\n{}\n", fmt::join(analysis::verdicts(rows), "\n")));
     if (arguments.format.is_text()) print("\n" + caption_of_scores(arguments.task) + "\n");
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
     for (const auto& failure : analysis::describe_failed_runs(rows)) failures += failure + "\n";
-    if (!is_for_people || arguments.format.name() == "tex") {
+    if (!with_sentences) {
         if (!failures.empty()) print_to_stderr(failures.substr(0, failures.size() - 1));
         return;
     }
     std::string text;
-    for (const std::string& said :
-         {describe_what_policies_saw(rows), failures, analysis::describe_uncompressed_samples(rows),
-          analysis::assess_task_validity(rows)})
+    for (const std::string& said : {describe_what_policies_saw(rows), failures})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);
 }
@@ -57,7 +62,8 @@ int act(Arguments& arguments) {
     set_shard(job, arguments.shard);
     arguments.terminal.model.copy_to(job.experiment);
     job.experiment.n_new = arguments.flags.n_new(*job.task);
-    job.experiment.query_aware = arguments.query_aware == "on";
+    job.experiment.query_aware = arguments.query_aware != "off";
+    job.asks_in_both_ways = arguments.query_aware == "both";
     const auto outcome = run_with_progress(job, arguments.terminal);
     if (outcome.is_empty_shard) return outcome.n_left_out > 0 ? 1 : 0;
     show(arguments, trace::Reader(job.output));
@@ -79,8 +85,9 @@ std::function<int()> declare(CLI::App& app) {
                           arguments->flags.read(task, policies::ParameterValues(task.parameters)));
     });
     app.add_option("--query-aware", arguments->query_aware,
-                   "Whether policies see the question; if off, the context is compressed before the question is read")
-        ->transform(OneOf({"on", "off"}))
+                   "Whether policies see the question; if off, the context is compressed before the question is read; "
+                   "both: each sample is answered in both ways")
+        ->transform(OneOf({"on", "off", "both"}))
         ->capture_default_str();
     app.add_option("-o,--output", job.output,
                    "Trace to write, with the scores in /results/<task>; an existing trace is extended")

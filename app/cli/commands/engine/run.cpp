@@ -69,8 +69,9 @@ std::function<int()> declare(CLI::App& app) {
     auto* prompt_from =
         app.add_option(
                "--prompt-from", job.prompt_from,
-               "Reuse the prompts with these numbers (default: 0) of a trace, with their questions and token ids")
-            ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
+               "Reuse the prompts with these numbers (default: 0) of a trace, with their questions and token ids, or "
+               "the sample with this name of a task")
+            ->type_name("TRACE.h5[:PROMPT[,PROMPT…]|:SAMPLE]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
     app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")
         ->required()

@@ -1,0 +1,100 @@
+#include "analysis/results/verdicts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/results/result.h"
+#include "analysis/runs/row_settings.h"
+#include "analysis/runs/task_scores.h"
+
+namespace kvscope::analysis {
+namespace {
+
+/// Relative deviation of a run's size from its budget that needs no remark: budgets are rounded to entries, and the
+/// bytes of a cache include unused places at the end of each head.
+constexpr double tolerance = 0.05;
+
+/// Compressed complete runs of a setting and budget. GroupOfRuns whose budget is at least the prompt's length are left
+/// out.
+struct GroupOfRuns {
+    std::string label;  ///< "snapkv @ 64"
+    bool of_bytes = false;
+    size_t n = 0, n_equal_answers = 0;
+    double budget = 0, kept = 0;          ///< sums over the runs, in entries per head
+    double share = 0, of_bytes_held = 0;  ///< sums over the runs: requested share, share of full's bytes
+};
+
+std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows) {
+    std::vector<Result> results;
+    add_table(results, rows, "");
+    const std::vector<RowSettings> settings = settings_of_rows(rows);
+    const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(rows);
+    std::map<size_t, GroupOfRuns> by_group;
+    std::map<size_t, const trace::ResultRow*> full;  // by sample
+    for (size_t i = 0; i < rows.size(); ++i)
+        if (results[i].is_full() && results[i].is_complete()) full[settings[i].sample] = &rows[i];
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const trace::ResultRow& row = rows[i];
+        const auto control = full.find(settings[i].sample);
+        if (results[i].is_full() || !results[i].is_complete() || row.budget_fraction >= 1 || control == full.end())
+            continue;
+        GroupOfRuns& runs = by_group[settings[i].group];
+        const TaskGroup& group = groups[settings[i].group];
+        runs.label = fmt::format("{} @ {}", group.label(), group.budget);
+        runs.of_bytes = settings[i].of_bytes;
+        ++runs.n;
+        runs.n_equal_answers += row.prediction == control->second->prediction ? 1 : 0;
+        runs.budget += static_cast<double>(row.budget);
+        runs.kept += row.kept_share / row.budget_fraction * static_cast<double>(row.budget);
+        runs.share += row.budget_fraction;
+        runs.of_bytes_held += results[i].share_of_bytes;
+    }
+    std::vector<GroupOfRuns> all;
+    for (auto& [group, runs] : by_group) all.push_back(std::move(runs));
+    return all;
+}
+
+bool deviates(double found, double wanted) { return std::abs(found - wanted) > tolerance * wanted; }
+
+/// Returns "KIND: run, run and 2 more", or nothing without runs.
+void add_remark(std::vector<std::string>& remarks, const char* kind, std::vector<std::string> runs) {
+    constexpr size_t most_named = 6;
+    if (runs.empty()) return;
+    const size_t left = runs.size() - std::min(runs.size(), most_named);
+    runs.resize(runs.size() - left);
+    remarks.push_back(fmt::format("{}: {}{}.", kind, fmt::join(runs, "; "),
+                                  left > 0 ? fmt::format(" and {} more", left) : std::string()));
+}
+
+}  // namespace
+
+std::vector<std::string> verdicts(std::span<const trace::ResultRow> rows) {
+    std::vector<std::string> remarks;
+    if (has_scores(rows)) remarks.push_back(assess_task_validity(rows));
+    remarks.push_back(describe_uncompressed_samples(rows));
+    std::erase(remarks, "");
+    std::vector<std::string> missed, not_smaller, equal;
+    for (const GroupOfRuns& runs : compressed_runs(rows)) {
+        const auto n = static_cast<double>(runs.n);
+        if (runs.of_bytes && deviates(runs.of_bytes_held, runs.share))
+            missed.push_back(
+                fmt::format("{} holds {:.1f} % of full's bytes", runs.label, 100 * runs.of_bytes_held / n));
+        if (!runs.of_bytes && deviates(runs.kept, runs.budget))
+            missed.push_back(fmt::format("{} keeps {:.1f} entries per head", runs.label, runs.kept / n));
+        if (runs.of_bytes_held >= n)
+            not_smaller.push_back(fmt::format("{} holds {:.1f} %", runs.label, 100 * runs.of_bytes_held / n));
+        if (runs.n_equal_answers == runs.n) equal.push_back(fmt::format("{} (n = {})", runs.label, runs.n));
+    }
+    add_remark(remarks, "Budgets not met", std::move(missed));
+    add_remark(remarks, "No fewer bytes than full", std::move(not_smaller));
+    add_remark(remarks, "The same answers as full", std::move(equal));
+    return remarks;
+}
+
+}  // namespace kvscope::analysis
