@@ -344,7 +344,7 @@ TEST_CASE("rankings are found by name, and reject options that they do not use",
         CHECK(&figure_definition(definition.name) == &definition);
         const bool has_runs = std::any_of(definition.options.begin(), definition.options.end(),
                                           [](const auto& option) { return option.name == "runs"; });
-        CHECK(has_runs == ((definition.shown_runs != nullptr)));
+        CHECK(has_runs == (definition.shown_runs || definition.runs_are_settings));
     }
     CHECK_THAT(why_not([] { return ranking_definition("best").name; }), Catch::Contains("sentences"));
     FigureOptions options;

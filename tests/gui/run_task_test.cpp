@@ -298,6 +298,50 @@ TEST_CASE("by mouse: a task is chosen, run, and its scores are shown") {
     CHECK_THAT(driven.shown_text(), Catch::Contains("random") || Catch::Contains("h2o"));
 }
 
+TEST_CASE("three clicks lead from a score to the trace of a sample") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    run_command(task_form(folder / "t.h5", 2));
+    AppOptions options;
+    options.traces = {small_model, folder / "t.h5"};
+    DrivenApp driven(options);
+    const auto& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect plot = c.GetWindowByRef("//task_scores-1")->Rect();
+        for (float share = 0.25f; share < 0.9f && !driven.session().wanted_samples; share += 0.05f) {
+            c.MouseMoveToPos({plot.GetCenter().x, plot.Min.y + share * plot.GetHeight()});
+            c.MouseClick();
+        }
+        c.Yield(20);
+    });
+    driven.settle();
+    CHECK_THAT(driven.shown_text(), Catch::Contains("niah-150-0.5-0") && Catch::Contains("niah-150-0.5-1"));
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Rankings###rankings").c_str());
+        const ImRect row = c.ItemInfo("**/$$0/##ranked row").RectFull;
+        c.MouseMoveToPos({row.Min.x + 40, row.GetCenter().y});
+        c.MouseClick();
+        c.Yield(2);
+    });
+    CHECK_THAT(driven.shown_text(), Catch::Contains("Expected") && Catch::Contains("Question"));
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Rankings###rankings").c_str());
+        c.ItemClick("**/Run this sample");
+    });
+    REQUIRE(driven.draw_until([&] { return driven.session().documents().size() == 2 && !engine.status().busy(); },
+                              patience));
+    driven.settle();
+    CHECK(engine.status().error.empty());
+    const auto of_sample = driven.session().documents()[1]->reader();
+    REQUIRE(of_sample->n_prompts() == 1);
+    CHECK(of_sample->prompt(0).name.starts_with("niah-150-0.5-"));
+    CHECK(!driven.session().mark.empty());
+    CHECK(of_sample->prompt(0).text.find(driven.session().mark) != std::string::npos);
+    std::filesystem::remove(driven.session().documents()[1]->path());
+}
+
 }  // namespace kvscope::gui::testing
 
 #endif

@@ -81,6 +81,24 @@ class ThreadedSession final : public EngineSession {
         return outputs_.continued_output(naming_its_model(request));
     }
 
+    uint64_t run_sample(int document, const SampleRun& run) override {
+        const Document* const of = session_.document(document);
+        if (!of) return 0;
+        uint64_t number = 0;
+        jobs_.attempt([&] {
+            program::RunJob job = make_sample_job(*of->file(), run);
+            if (is_paused_at(job.output)) {
+                number = continue_stopped_run();
+                return;
+            }
+            const auto find_model = [model = of->file()->model(), places = known_models_()](program::RunJob& one) {
+                one.model = find_model_path(model, places);
+            };
+            number = start_run(std::move(job), std::nullopt, find_model, std::nullopt);
+        });
+        return number;
+    }
+
     uint64_t go_on(const fs::path& path) override {
         const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
         if (outputs_.is_taken(output)) {

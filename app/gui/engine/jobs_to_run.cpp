@@ -103,6 +103,25 @@ program::RunJob make_run_job(const RunRequest& request) {
     return job;
 }
 
+program::RunJob make_sample_job(const trace::Reader& reader, const SampleRun& run) {
+    program::RunJob job;
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    if (recipe.is_object()) {
+        for (const engine::RunOption& option : engine::run_options()) option.read(recipe, job.experiment);
+        job.experiment.dtype = recipe.value("dtype", job.experiment.dtype);
+        job.experiment.device = engine::recorded_device(recipe);
+    }
+    job.experiment.record = job.experiment.compare = true;
+    job.prompt_from = fmt::format("{}:{}", reader.path().string(), run.sample);
+    job.policies = {run.policy};
+    job.budgets = {run.budget};
+    std::string name = reader.path().stem().string() + "-" + run.sample;
+    std::ranges::replace_if(
+        name, [](char c) { return c == '/' || c == ':' || c == ' ' || c == ',' || c == '@'; }, '-');
+    job.output = name + ".h5";
+    return job;
+}
+
 program::PromptsFound find_prompts(const RunRequest& request) {
     program::PromptText text{request.name, request.context, request.asked_questions()};
     if (request.sources.empty()) return {.prompts = {std::move(text)}, .problems = {}};

@@ -31,6 +31,9 @@ struct UnfinishedRun {
 /// caller must set the prompts and, if the request names no output, the output.
 [[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
 
+/// Returns the job of EngineSession::run_sample(), with its output in the current folder and without a model.
+[[nodiscard]] program::RunJob make_sample_job(const trace::Reader& reader, const SampleRun& run);
+
 /// Reads the prompts of a request. Call on another thread than the UI thread, because folders may have many files.
 /// @throws std::runtime_error if a source is unreadable
 [[nodiscard]] program::PromptsFound find_prompts(const RunRequest& request);

@@ -171,6 +171,11 @@ void OpenViews::end_alone() {
     if (std::exchange(is_alone_, false) && is_maximised()) wanted_maximised_ = maximised_;
 }
 
+void OpenViews::end_maximised() {
+    is_alone_ = false;
+    if (is_maximised()) wanted_maximised_ = maximised_;
+}
+
 void OpenViews::end_alone(const ViewKind& kind) {
     end_alone();
     if (maximised_.starts_with(kind.name + "-") && is_maximised()) wanted_maximised_ = maximised_;

@@ -43,6 +43,7 @@ class OpenViews {
     void show_alone(const ViewKind& kind);
     void end_alone();
     void end_alone(const ViewKind& kind);
+    void end_maximised();  ///< restores all views in the next frame, if one is maximized
     /// Returns the view that has or last had the keyboard, or nullptr if there is none.
     [[nodiscard]] OpenView* focused() const;
     [[nodiscard]] bool have_keyboard() const;

@@ -169,6 +169,14 @@ class PrefillInMemory {
                                                    uint64_t seed) const = 0;
 };
 
+/// A sample of a task and the run that answers it again.
+struct SampleRun {
+    std::string sample;  ///< name, as in `kvscope run --prompt-from TRACE:SAMPLE`
+    std::string policy;  ///< "snapkv:window=8"
+    std::string budget;  ///< "64", or "12.5%"
+    [[nodiscard]] bool operator==(const SampleRun&) const = default;
+};
+
 /// Runs engine jobs one at a time on a background thread. UI thread only. Functions neither block nor throw: errors
 /// are reported as notices and in EngineStatus::error.
 class EngineSession {
@@ -179,6 +187,9 @@ class EngineSession {
     [[nodiscard]] virtual uint64_t run(const RunRequest& request) = 0;
     /// Returns the file that a request without an output would continue, or an empty path.
     [[nodiscard]] virtual std::filesystem::path continued_output(const RunRequest& request) const = 0;
+    /// Runs a sample of a trace again and records everything, with the options of the trace. The output has the names
+    /// of trace and sample; runs are added to an existing output. Returns the job's number, or 0 if it is refused.
+    [[nodiscard]] virtual uint64_t run_sample(int document, const SampleRun& run) = 0;
     /// Continues the unfinished trace in `<output>.part`. Returns the job's number, or 0 if the request is refused.
     [[nodiscard]] virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.

@@ -78,6 +78,12 @@ struct WantedPolicy {
     std::string policy, parameter, value;
 };
 
+/// Samples of a task that the Rankings view lists.
+struct WantedSamples {
+    int document = -1;
+    std::string runs;  ///< runs as in the option `runs` of the ranking `samples`: "snapkv @ 64"
+};
+
 struct TokenAxis {
     double min = 0;
     double max = 0;  ///< max ≤ min shows everything
@@ -111,9 +117,10 @@ class Session {
     std::string search;  ///< text to search in prompts; every view highlights the places found
     ModelNames model_names;
     bool csv_safe = false;  ///< setting: apply analysis::safe_for_spreadsheets to all exported CSV and TSV
-    std::optional<WantedPolicy> wanted_policy;  ///< for the next Run form that is drawn
-    std::string wanted_view;                    ///< kind of view that the app shows in the next frame; may be empty
-    std::optional<bool> wanted_template;        ///< chat template on or off, for the next Run form; unset: unchanged
+    std::optional<WantedPolicy> wanted_policy;    ///< for the next Run form that is drawn
+    std::optional<WantedSamples> wanted_samples;  ///< for the next Rankings view that is drawn
+    std::string wanted_view;                      ///< kind of view that the app shows in the next frame; may be empty
+    std::optional<bool> wanted_template;          ///< chat template on or off, for the next Run form; unset: unchanged
     std::optional<bool>
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged
 

@@ -339,7 +339,12 @@ void App::draw_views() {
     Context context{
         session_, appearance_.theme(), window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     views_.draw(context, picture_);
-    if (const ViewKind* kind = std::exchange(view_to_show_, nullptr)) views_.show(*kind);
+    // A view that is opened beside a maximized one would stay behind it.
+    if (view_to_show_ && views_.is_maximised())
+        views_.end_maximised();
+    else if (view_to_show_ && views_.is_settled())
+        views_.show(*std::exchange(view_to_show_, nullptr));
+    if (view_to_show_) window_.draw_again();
     const Document* closed = session_.document(std::exchange(trace_to_close_, -1));
     if (!closed || !autosave_.may_leave()) return;
     close_trace(*closed, session_, views_, notices_);

@@ -36,6 +36,23 @@ RankingRequest of_pair(const Session& session) {
     return request;
 }
 
+RankingRequest of_samples(const Session& session, const analysis::FigureDefinition& definition,
+                          const WantedSamples& samples) {
+    RankingRequest request;
+    request.definition = &definition;
+    const auto has_samples = [](const Document* document) {
+        return document && !document->reader()->result_tasks().empty();
+    };
+    request.document = session.document(samples.document);
+    if (!has_samples(request.document)) request.document = session.focus();
+    for (const auto& document : session.documents())
+        if (!has_samples(request.document)) request.document = document.get();
+    if (!has_samples(request.document))
+        return no_ranking("No open trace has samples of a task. Run a task in the view Run or with `kvscope eval`.");
+    if (!samples.runs.empty()) request.options.runs.emplace_back(samples.runs);
+    return request;
+}
+
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
     if (!text) return cell_text(column, cell);
@@ -83,8 +100,9 @@ bool is_unknown(const Cell& cell) {
 }  // namespace
 
 RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
-                               std::optional<double> threshold) {
+                               std::optional<double> threshold, const WantedSamples& samples) {
     RankingRequest request;
+    if (definition.runs_are_settings) return of_samples(session, definition, samples);
     if (analysis::compares_two_runs(definition)) {
         request = of_pair(session);
     } else {
@@ -161,6 +179,8 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                                     document.prompt, document.runs_stamp(document.prompt));
     if (const auto& tokens = request.options.tokens) stamp += fmt::format(" t{}-{}", tokens->first, tokens->last);
     for (const RunKey& key : request.runs) stamp += " " + key.text();
+    for (const analysis::RunChoice& choice : request.options.runs)
+        if (const auto* name = std::get_if<std::string>(&choice)) stamp += " run " + *name;
     for (const auto& [option, text] : request.options.own) stamp += fmt::format(" {}={}", option, text);
     const auto rows =
         session.tasks.ask(ranked, "", stamp,

@@ -19,9 +19,10 @@ struct RankingRequest {
 };
 
 /// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus.
+/// A ranking of task results ranks those of `samples.document`, or of the first trace with results.
 /// @param threshold unset for the ranking's default
 [[nodiscard]] RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
-                                             std::optional<double> threshold);
+                                             std::optional<double> threshold, const WantedSamples& samples = {});
 
 struct RankedRows {
     uint64_t number = 0;  ///< unique id, for use in stamps

@@ -3,12 +3,15 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "analysis/tables/column_layout.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
+#include "app/gui/view/sample_details.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/widgets.h"
@@ -23,16 +26,22 @@ using analysis::ColumnType;
 using analysis::FigureDefinition;
 
 constexpr const char* first_ranking = "sentences";
+constexpr const char* samples_ranking = "samples";
 
 class RankingsView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
         shown_ = nullptr;
+        if (auto wanted = std::exchange(session.wanted_samples, std::nullopt)) {
+            ranking_ = samples_ranking;
+            samples_ = *std::move(wanted);
+            details_ = {};
+        }
         if (session.documents().empty())
             return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
         const FigureDefinition& definition = chosen();
-        const RankingRequest request = ranking_request(session, definition, threshold_);
+        const RankingRequest request = ranking_request(session, definition, threshold_, samples_);
         draw_choice(context, definition, request);
         if (!request.document) return draw_nothing(context, request.why_not);
         const auto answer = ask_ranked_rows(session, ranked_, ordered_, request, order_);
@@ -40,7 +49,12 @@ class RankingsView : public View {
         if (!answer.value) return draw_nothing(context, "ranking …");
         if (!answer.value->of->nothing.empty()) return draw_nothing(context, answer.value->of->nothing);
         shown_ = answer.value;
+        const bool has_details = ranking_ == samples_ranking;
+        const float room = ImGui::GetContentRegionAvail().y;
+        ImGui::BeginChild("rows", {0, has_details ? room - details_.height(room) : 0});
         draw_table(context, *shown_);
+        ImGui::EndChild();
+        if (has_details) details_.draw(context, *request.document);
     }
 
     std::optional<analysis::Table> table() const override {
@@ -50,7 +64,8 @@ class RankingsView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"the list above", "choose the ranking; the palette (Ctrl+K) also lists each one under \"Rank\""},
                 {"A, B", "for sentences: the two runs, as chosen in Runs"},
-                {"click a row", "select its run, layer, head, tokens or step"},
+                {"click a row",
+                 "select its run, layer, head, tokens or step; for samples, show question and answers below"},
                 {"highlighted rows", "belong to the selection or to the item under the mouse in another view"},
                 {"click a heading",
                  "sort by this column; a second click reverses the order, a third restores the ranking's order"},
@@ -113,6 +128,13 @@ class RankingsView : public View {
             disabled_text(tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
                                  : "all tokens: select some");
         }
+        if (definition.name == samples_ranking && !samples_.runs.empty()) {
+            same_line_if_fits(16 * em);
+            ImGui::AlignTextToFramePadding();
+            disabled_text("only " + samples_.runs);
+            ImGui::SameLine();
+            if (ImGui::Button("all runs##of samples")) samples_.runs.clear();
+        }
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
         text_field("##filter of ranking", "filter", &order_.filter);
@@ -132,9 +154,12 @@ class RankingsView : public View {
         if (ImGui::IsItemDeactivatedAfterEdit()) set_threshold(value);
     }
 
-    static bool is_long_text(const Column& column) { return column.type == ColumnType::text && column.name == "text"; }
+    static bool is_long_text(const Column& column) {
+        constexpr std::array names = {"text", "question", "expected", "answer", "full_answer"};
+        return column.type == ColumnType::text && std::ranges::find(names, column.name) != names.end();
+    }
 
-    /// Returns the width of the text column that leaves space for the headings of the other columns.
+    /// Returns the width of each column of long text that leaves space for the headings of the other columns.
     static float text_width_of(const std::vector<Column>& columns) {
         const float em = ImGui::GetFontSize();
         float others = ImGui::GetStyle().ScrollbarSize;
@@ -142,7 +167,8 @@ class RankingsView : public View {
             if (!is_long_text(column) && !is_said_by_others(column))
                 others += ImGui::CalcTextSize(heading_of(column).c_str()).x + 2 * ImGui::GetStyle().CellPadding.x +
                           1.5f * em;  // sort arrow and borders
-        return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
+        const auto n = std::max<float>(1, static_cast<float>(std::ranges::count_if(columns, is_long_text)));
+        return std::clamp((ImGui::GetContentRegionAvail().x - others) / n, 12 * em, 48 * em);
     }
 
     /// Whether the column only repeats the token span, which other columns show as first token and text.
@@ -199,7 +225,8 @@ class RankingsView : public View {
         clipper.Begin(static_cast<int>(ordered.rows.size()));
         while (clipper.Step())
             for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-                draw_row(context, rows, ordered.rows[static_cast<size_t>(i)]);
+                if (draw_row(context, rows, ordered.rows[static_cast<size_t>(i)]) && rows.ranking == samples_ranking)
+                    details_.show(rows.made.table, ordered.rows[static_cast<size_t>(i)]);
         if (ordered.rows.empty()) {
             ImGui::TableNextRow();
             ImGui::TableNextColumn();
@@ -210,7 +237,8 @@ class RankingsView : public View {
             draw_table_menu(context, *this, "rankings", ordered.table);
     }
 
-    static void draw_row(const Context& context, const RankedRows& rows, size_t row) {
+    /// Returns whether the row was clicked.
+    bool draw_row(const Context& context, const RankedRows& rows, size_t row) const {
         Session& session = context.session;
         const auto& columns = rows.made.table.columns;
         const Cursor selected = session.selection.cursor_in(rows.document, rows.prompt);
@@ -220,10 +248,13 @@ class RankingsView : public View {
             ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, packed(context.theme.hover, 0.06f));
         ImGui::TableNextColumn();
         const ImVec2 at = ImGui::GetCursorPos();
-        if (ImGui::Selectable("##ranked row", is_cursor_at_row(session.cursor(), rows, row),
-                              ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
-            session.selection.set(cursor_at_row(selected, rows, row));
-        if (ImGui::IsItemHovered()) {
+        const bool is_sample = rows.ranking == samples_ranking;
+        const bool is_selected =
+            is_sample ? details_.shows(rows.made.table, row) : is_cursor_at_row(session.cursor(), rows, row);
+        const bool is_clicked = ImGui::Selectable(
+            "##ranked row", is_selected, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap);
+        if (is_clicked && !is_sample) session.selection.set(cursor_at_row(selected, rows, row));
+        if (ImGui::IsItemHovered() && !is_sample) {
             Cursor over;
             over.run = selected.run;
             session.set_hover(cursor_at_row(over, rows, row));
@@ -234,6 +265,7 @@ class RankingsView : public View {
             draw_cell(context, columns[i], rows.texts[row][i]);
         }
         ImGui::PopID();
+        return is_clicked;
     }
 
     static void draw_cell(const Context& context, const Column& column, const std::string& text) {
@@ -256,6 +288,8 @@ class RankingsView : public View {
     std::string ranking_ = first_ranking;
     std::optional<double> threshold_;
     RowOrder order_;
+    WantedSamples samples_;
+    SampleDetails details_;
     TaskSlot<RankedRows> ranked_;
     TaskSlot<OrderedRows> ordered_;
     std::shared_ptr<const OrderedRows> shown_;

@@ -6,6 +6,7 @@
 #include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/view/widgets.h"
+#include "common/full_policy.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -36,6 +37,7 @@ class TaskScoresView : public FigureView {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "the score of a policy at a budget"},
+                {"click", "list the samples in Rankings; there, a row shows its answers and can be run again"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
     }
@@ -54,7 +56,7 @@ class TaskScoresView : public FigureView {
     void draw_choices(Context&, const FigureRequest&) override {
         draw_source_choice("task_scores", analysis::figure_definition("task-scores"), source_);
     }
-    void draw_figure(Context& context, const FigureRequest&,
+    void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         quiet_text(shown->figure.caption);
         const float least = least_height(shown->figure) * ImGui::GetFontSize();
@@ -64,6 +66,7 @@ class TaskScoresView : public FigureView {
         ImGui::EndChild();
         if (hit.panel < 0) return;
         const auto& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
+        if (hit.clicked) list_samples(context, request, panel, hit);
         if (hit.row >= 0) draw_cell_tooltip(panel, hit);
         if (hit.shape < 0) return;
         const auto* line = std::get_if<analysis::Line>(&panel.shapes[static_cast<size_t>(hit.shape)]);
@@ -73,6 +76,34 @@ class TaskScoresView : public FigureView {
             point < line->low.size() ? fmt::format(" [{:.1f}, {:.1f}]", line->low[point], line->high[point]) : "";
         ImGui::SetTooltip("%s @ %.4g\n%.1f %%%s", line->label.c_str(), line->x[point], line->y[point],
                           interval.c_str());
+    }
+
+    /// Shows the samples of the clicked cell, map or curve in the Rankings view.
+    static void list_samples(Context& context, const FigureRequest& request, const analysis::Panel& panel,
+                             const FigureHit& hit) {
+        // Several traces have one table each.
+        const bool has_table_per_trace = request.n_traces() > 1 && panel.y.title.empty();
+        const size_t trace = has_table_per_trace ? static_cast<size_t>(hit.panel) : 0;
+        if (trace >= request.n_traces()) return;
+        WantedSamples wanted{request.trace(trace).document, {}};
+        if (hit.row >= 0 && panel.y.title.empty()) {
+            wanted.runs = tick_label(panel.y, hit.row);
+            const bool is_full = wanted.runs.substr(0, wanted.runs.find(',')) == full_policy;
+            if (!is_full) wanted.runs += " @ " + tick_label(panel.x, hit.column);
+        } else if (hit.row >= 0) {
+            wanted.runs = panel.title;
+        } else if (hit.shape >= 0) {
+            const auto* line = std::get_if<analysis::Line>(&panel.shapes[static_cast<size_t>(hit.shape)]);
+            if (line) wanted.runs = line->label;
+        }
+        if (wanted.runs.empty()) return;
+        context.session.wanted_samples = std::move(wanted);
+        context.host.show_view("rankings");
+    }
+
+    static std::string tick_label(const analysis::Axis& axis, int place) {
+        const auto tick = static_cast<size_t>(place);
+        return tick < axis.ticks.size() ? axis.ticks[tick].label : std::string();
     }
 
     static float least_height(const analysis::Figure& figure) {
@@ -85,13 +116,9 @@ class TaskScoresView : public FigureView {
     }
 
     static void draw_cell_tooltip(const analysis::Panel& panel, const FigureHit& hit) {
-        const auto name = [](const analysis::Axis& axis, int place) {
-            const auto tick = static_cast<size_t>(place);
-            return tick < axis.ticks.size() ? axis.ticks[tick].label : std::string();
-        };
         const std::string row =
-            panel.y.title.empty() ? name(panel.y, hit.row) : "depth " + name(panel.y, hit.row) + " %";
-        const std::string column = name(panel.x, hit.column);
+            panel.y.title.empty() ? tick_label(panel.y, hit.row) : "depth " + tick_label(panel.y, hit.row) + " %";
+        const std::string column = tick_label(panel.x, hit.column);
         ImGui::SetTooltip("%s%s%s\n%s %s\n%.1f %%", panel.title.c_str(), panel.title.empty() ? "" : "\n", row.c_str(),
                           panel.x.title.c_str(), column.c_str(), static_cast<double>(hit.value));
     }

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/ranking.h"
+#include "analysis/runs/row_settings.h"
+#include "analysis/runs/task_scores.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using SampleKey = std::pair<std::string, bool>;  // name, and whether policies saw the question
+
+/// Returns the questions of a task's samples, which only the recipe contains.
+std::map<SampleKey, std::string> questions_of(const trace::Reader& reader) {
+    std::map<SampleKey, std::string> questions;
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto prompts = recipe.is_object() ? recipe.find("prompts") : recipe.end();
+    if (prompts == recipe.end() || !prompts->is_array()) return questions;
+    for (const auto& entry : *prompts) {
+        const auto text = [&](const char* key) {
+            const auto found = entry.is_object() ? entry.find(key) : entry.end();
+            return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string();
+        };
+        const bool is_seen = !entry.is_object() || !entry.contains("query_aware") || entry["query_aware"] == true;
+        questions[{text("name"), is_seen}] = text("question");
+    }
+    return questions;
+}
+
+/// Returns "481516 | four" for the JSON list of accepted answers.
+std::string expected_text(const std::string& answers_json) {
+    const auto list = bounded_json::parse_or_discard(answers_json);
+    std::vector<std::string> answers;
+    if (list.is_array())
+        for (const auto& answer : list)
+            if (answer.is_string()) answers.push_back(answer);
+    return fmt::format("{}", fmt::join(answers, " | "));
+}
+
+std::string answer_text(const trace::ResultRow& row) {
+    return row.status == trace::schema::run::status_complete ? row.prediction : row.status;
+}
+
+double score_of(const trace::ResultRow& row) {
+    return row.status == trace::schema::run::status_complete ? row.score : trace::ResultRow::unknown;
+}
+
+void add_samples(RankingRows& rows, const std::string& task, const std::vector<trace::ResultRow>& results,
+                 const std::map<SampleKey, std::string>& questions, const FigureOptions& options) {
+    const std::vector<RowSettings> settings = settings_of_rows(results);
+    const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
+    std::map<size_t, const trace::ResultRow*> full;  // by number of the sample
+    for (size_t i = 0; i < results.size(); ++i)
+        if (results[i].policy == full_policy) full[settings[i].sample] = &results[i];
+    for (size_t i = 0; i < results.size(); ++i) {
+        const TaskGroup& group = groups[settings[i].group];
+        if (!is_chosen(group, options)) continue;
+        const trace::ResultRow& row = results[i];
+        const auto control = full.find(settings[i].sample);
+        const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
+        const double score = score_of(row);
+        const auto question = questions.find({row.sample_id, row.question_seen != 0});
+        rows.add({}, full_score - score,
+                 {group.label(), group.budget, task, row.subset, row.sample_id, row.length, known_cell(row.depth),
+                  known_cell(score), known_cell(full_score), known_cell(full_score - score),
+                  question == questions.end() ? std::string() : question->second, expected_text(row.answers_json),
+                  answer_text(row), control == full.end() ? std::string() : answer_text(*control->second)});
+    }
+}
+
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const auto tasks = reader.result_tasks();
+    if (tasks.empty())
+        throw NothingToShow(fmt::format("{}: the trace has no samples of a task; `kvscope eval` makes such a trace",
+                                        reader.path().string()));
+    RankingRows rows(SubjectTable(
+        "samples", "Samples ranked by the score that a run loses against the full run",
+        {Column{"policy", "Policy", ""}, Column{"budget", "Budget", ""}, Column{"task", "Task", ""},
+         Column{"subset", "Subset", ""}, Column{"sample", "Sample", ""},
+         Column{"length", "Length", "tokens", ColumnType::integer}, Column{"depth", "Depth", "", ColumnType::real, 2},
+         Column{"score", "Score", "", ColumnType::real, 3},
+         Column{"full_score", "Score of full", "", ColumnType::real, 3},
+         Column{"lost", "Lost", "", ColumnType::real, 3}, Column{"question", "Question", ""},
+         Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
+         Column{"full_answer", "Answer of full", ""}}));
+    const auto questions = questions_of(reader);
+    for (const std::string& task : tasks) {
+        const auto results = reader.results(task);
+        if (!results.empty()) add_samples(rows, task, results, questions, options);
+    }
+    Ranking ranking = rows.take();
+    if (ranking.table.rows.empty()) throw FigureError("the results have none of the chosen settings");
+    return ranking;
+}
+
+}  // namespace
+
+FigureDefinition samples_figure() {
+    FigureDefinition definition = define_ranking<make>(
+        "samples", "Samples of a task",
+        "Samples of `kvscope eval` ranked by the score that a run loses against the full run, with "
+        "question, expected answer and answers",
+        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"}});
+    definition.is_of_prompt = [](const FigureOptions&) { return false; };
+    definition.runs_are_settings = true;
+    return definition;
+}
+
+}  // namespace kvscope::analysis
