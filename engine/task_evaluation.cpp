@@ -4,6 +4,7 @@
 
 #include "analysis/measures/result_row.h"
 #include "common/json.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 
 namespace kvscope::engine {
@@ -44,23 +45,27 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
                                             std::vector<std::string>* left_out) {
     const bool use_template = prompt.use_template && task.applies_template;
     const int64_t n_new = prompt.n_new;
+    const SampleRequest request{task,         options,     model.tokenizer(), model.config().context_length,
+                                prompt.n_new, prompt.stop, left_out};
     std::vector<PreparedSample> samples;
-    for (auto& sample : task.make_samples(
-             {task, options, model.tokenizer(), model.config().context_length, prompt.n_new, prompt.stop, left_out})) {
+    for (auto& sample : task.make_samples(request)) {
         if (n_new != task.n_new) sample.n_new = 0;
         prompt.name = sample.id;
         prompt.separator = sample.separator;
         prompt.use_template = use_template && sample.applies_template;
         prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
-        if (in_both_ways) prompt.query_aware = true;
-        Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
-        if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());
-        samples.push_back({sample, std::move(tokenized)});
-        if (!in_both_ways || sample.question.empty()) continue;
-        prompt.query_aware = false;
-        sample.number += hidden_question_offset;
-        samples.push_back({sample, tokenize_prompt(model, sample.context, sample.question, prompt)});
+        add_unless_unusable(request, [&] {
+            if (in_both_ways) prompt.query_aware = true;
+            Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
+            if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());
+            samples.push_back({sample, std::move(tokenized)});
+            if (!in_both_ways || sample.question.empty()) return;
+            prompt.query_aware = false;
+            sample.number += hidden_question_offset;
+            samples.push_back({sample, tokenize_prompt(model, sample.context, sample.question, prompt)});
+        });
     }
+    if (samples.empty() && left_out && !left_out->empty()) throw UsageError(left_out->front());
     return samples;
 }
 

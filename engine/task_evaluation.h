@@ -23,8 +23,9 @@ inline constexpr int hidden_question_offset = 1 << 30;
 
 /// Returns the task's samples with their prompts. @param prompt options of all prompts except their names; an `n_new`
 /// other than the task's replaces that of the samples @param in_both_ways whether each sample with a question occurs
-/// twice: policies see its question, and policies do not @param left_out see SampleRequest
-/// @throws UsageError if a prompt exceeds the model's context; the exceptions of Task::make_samples
+/// twice: policies see its question, and policies do not @param left_out see SampleRequest; also gets the reason for
+/// each prompt that exceeds the model's context
+/// @throws UsageError if all prompts exceed the model's context; the exceptions of Task::make_samples
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
                                                           const TaskOptions& options, PromptOptions prompt,
                                                           bool in_both_ways = false,

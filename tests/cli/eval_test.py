@@ -151,6 +151,17 @@ class OwnSamples(ProgramTest):
         with h5py.File(self.path("broken.h5")) as trace:
             self.assertEqual(trace["results/jsonl"]["sample_id"].tolist(), [b"broken-1"])
 
+    def test_a_sample_longer_than_the_context_is_left_out(self):
+        samples = [{"context": "a b c d " * n, "question": "e?", "answers": ["x"]} for n in (1, 1000, 2)]
+        self.path("long.jsonl").write_text("\n".join(map(json.dumps, samples)))
+        done = self.run_program(*self.eval("long.jsonl", "long.h5"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"'long-2': the prompt has \d+ tokens .*\. This sample is left out")
+        with h5py.File(self.path("long.h5")) as trace:
+            self.assertEqual(trace["results/jsonl"]["sample_id"].tolist(), [b"long-1", b"long-3"])
+        self.path("long.jsonl").write_text(json.dumps(samples[1]))
+        self.refuses(2, ["'long-1': the prompt has"], *self.eval("long.jsonl", "only.h5"))
+
     def test_ranges_are_checked_with_the_other_options(self):
         for option in ("--lengths", "--samples"):
             self.refuses(2, [f"{option}: ", "found 0", "eval --help"], "eval", "-m", HF_MODEL, option, "0", "-o", "r.h5")
