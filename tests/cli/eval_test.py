@@ -257,6 +257,32 @@ class LongBench(ProgramTest):
 
 
 @NEEDS_ENGINE
+class OtherBenchmarks(ProgramTest):
+    """Files in the formats of benchmarks: folder in tests/data, file, task, and metric and rules of the first sample."""
+
+    FILES = (("mathematics", "gsm8k.jsonl", "gsm8k", b"accuracy", b"gsm8k"),
+             ("mathematics", "math500.jsonl", "math500", b"accuracy", b"math"),
+             ("mathematics", "aime2025.json", "aime", b"accuracy", b"aime as in kvpress"))
+
+    def test_files_are_answered_and_scored(self):
+        for folder, file, task, metric, scored_as in self.FILES:
+            with self.subTest(task=task):
+                path = SOURCE / "tests" / "data" / folder / file
+                self.made("eval", "-m", HF_MODEL, "--task", task, "--file", path, "-n", 2, "--samples", 1, "--policy", "h2o",
+                          "--budget", 32, "-t", 1, "-o", f"{task}.h5", "-q")
+                with h5py.File(self.path(f"{task}.h5")) as trace:
+                    row = trace[f"results/{task}"][0]
+                self.assertEqual((row["metric"], row["scored_as"], row["status"]), (metric, scored_as, b"complete"))
+
+    def test_help_names_source_layout_and_licence(self):
+        for task, words in (("gsm8k", ("grade-school-math", "MIT", "answer", "####")), ("math500", ("HuggingFaceH4/MATH-500", "MIT", "unique_id")),
+                            ("aime", ("opencompass/AIME2025", "copyright", "Problem"))):
+            shown = self.made("tasks", task).stdout
+            for word in words:
+                self.assertIn(word, shown)
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")

@@ -14,6 +14,7 @@
 #include "engine/tasks/longbench/python_text.h"
 #include "engine/tasks/longbench/scorers.h"
 #include "engine/tasks/longbench/sets.h"
+#include "tests/engine_tasks/made.h"
 
 using namespace kvscope;
 using namespace kvscope::engine;
@@ -45,26 +46,6 @@ const std::map<std::string, std::string>& jieba_files() {
 std::map<std::string, std::string> with_jieba(std::map<std::string, std::string> files) {
     files.insert(jieba_files().begin(), jieba_files().end());
     return files;
-}
-
-using Changes = std::vector<std::pair<std::string, std::string>>;
-
-struct Made {
-    std::vector<TaskSample> samples;
-    std::vector<std::string> left_out;
-};
-
-/// @param files contents of the file, or of the files of a folder, by TaskOptions::files
-Made made(const std::string& name, const std::map<std::string, std::string>& files, const Changes& changes = {},
-          int64_t n_new = 0, int64_t context = 8192) {
-    const Task& task = task_named(name);
-    TaskOptions options{policies::ParameterValues(task.parameters), files};
-    options.values.set("file", files.contains("file") ? "data/samples.jsonl" : "data");
-    for (const auto& [parameter, text] : changes) options.values.set(parameter, text);
-    Made result;
-    result.samples =
-        task.make_samples({task, options, tokenizer(), context, n_new > 0 ? n_new : task.n_new, {}, &result.left_out});
-    return result;
 }
 
 std::string line(const json& changes = json::object()) {

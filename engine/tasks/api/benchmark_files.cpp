@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include "common/bounded_json.h"
@@ -16,33 +17,55 @@ struct Benchmark {
     std::string_view name, task;
     std::vector<const char*> fields;
     std::string_view remedy;
+    bool (*matches)(const nlohmann::json& record) = nullptr;  ///< what a record with these fields also needs
 };
+
+bool has_any(const nlohmann::json& record, std::initializer_list<const char*> fields) {
+    return std::ranges::any_of(fields, [&](const char* field) { return record.contains(field); });
+}
+
+bool has_no_context(const nlohmann::json& record) { return !has_any(record, {"context", "ctxs", "choice_A"}); }
+
+bool ends_as_gsm8k(const nlohmann::json& record) {
+    const auto& answer = record["answer"];
+    return has_no_context(record) && answer.is_string() &&
+           answer.get_ref<const std::string&>().find("#### ") != std::string::npos;
+}
+
+/// AIME's files differ in the names of their fields. All answers are whole numbers of at most three digits.
+bool looks_like_aime(const nlohmann::json& record) {
+    if (!has_no_context(record) || !has_any(record, {"problem", "Problem", "question"})) return false;
+    if (!has_any(record, {"answer", "Answer"}) || has_any(record, {"subject", "unique_id"})) return false;
+    const auto& answer = record.contains("answer") ? record["answer"] : record["Answer"];
+    if (!answer.is_string()) return answer.is_number_integer();
+    const auto& text = answer.get_ref<const std::string&>();
+    return !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
+}
 
 const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all{
         {"LongBench", "longbench", {"input", "context", "answers", "dataset"}, "use --task longbench"},
         {"LongBench-v2", "longbench-v2", {"context", "question", "choice_A", "answer"}, "use --task longbench-v2"},
         {"samples of your own", "jsonl", {"context", "question", "answers"}, "use --task jsonl"},
+        {"MATH-500", "math500", {"problem", "answer", "subject", "level"}, "use --task math500"},
+        {"GSM8K", "gsm8k", {"question", "answer"}, "use --task gsm8k", ends_as_gsm8k},
+        {"AIME", "aime", {}, "use --task aime", looks_like_aime},
         {"RULER", "", {"input", "outputs"}, "--task ruler makes RULER's prompts itself"},
         {"LooGLE", "", {"qa_pairs"}, "kvscope has no task for it"}};
     return all;
 }
 
 bool has_fields(const nlohmann::json& object, const Benchmark& benchmark) {
-    return std::ranges::all_of(benchmark.fields, [&](const char* field) { return object.contains(field); });
+    return std::ranges::all_of(benchmark.fields, [&](const char* field) { return object.contains(field); }) &&
+           (!benchmark.matches || benchmark.matches(object));
 }
 
 nlohmann::json first_record(std::string_view text) {
     std::string_view first;
-    for_each_element(text, [&](std::string_view element, int, int) {
-        first = element;
+    for_each_record(text, [&](std::string_view record, int, int) {
+        first = record;
         return false;
     });
-    if (first.empty())
-        for_each_line_with_text(text, [&](std::string_view line, int) {
-            first = line;
-            return false;
-        });
     return bounded_json::parse_or_discard(first);
 }
 
@@ -82,6 +105,13 @@ void for_each_element(std::string_view text,
         depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
     }
     (void)end_element(text.size());  // the file ends within an element
+}
+
+void for_each_record(std::string_view text,
+                     const std::function<bool(std::string_view record, int number, int line)>& use) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin != std::string_view::npos && text[begin] == '[') return for_each_element(text, use);
+    for_each_line_with_text(text, [&](std::string_view line, int number) { return use(line, number, number); });
 }
 
 void refuse_other_benchmark(std::string_view text, const std::string& file, std::string_view task) {

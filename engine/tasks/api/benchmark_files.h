@@ -11,6 +11,11 @@ namespace kvscope::engine {
 void for_each_element(std::string_view text,
                       const std::function<bool(std::string_view element, int number, int line)>& use);
 
+/// Calls `use` with the text of each record of a file, its number and its line, both from 1, until `use` returns false.
+/// Records are the elements of a JSON array, or else the lines with text (JSONL), whose numbers are their lines.
+void for_each_record(std::string_view text,
+                     const std::function<bool(std::string_view record, int number, int line)>& use);
+
 /// Refuses a file of samples for `task` whose first record has the fields of another benchmark.
 /// @throws UsageError with the file and the benchmark
 void refuse_other_benchmark(std::string_view text, const std::string& file, std::string_view task);

@@ -14,6 +14,7 @@ class Record {
     /// @param place for messages, such as "samples.jsonl:3" @param example of an object, for messages
     Record(std::string_view text, std::string place, std::string_view example);
 
+    [[nodiscard]] bool has(const char* field) const { return object_.contains(field); }
     /// Whether the field has a value other than null, "", [] and {}.
     [[nodiscard]] bool has_value(const char* field) const;
     /// Returns the value of a field that must exist.
