@@ -51,6 +51,7 @@ const std::vector<Benchmark>& benchmarks() {
         {"GSM8K", "gsm8k", {"question", "answer"}, "use --task gsm8k", ends_as_gsm8k},
         {"AIME", "aime", {}, "use --task aime", looks_like_aime},
         {"RULER", "", {"input", "outputs"}, "--task ruler makes RULER's prompts itself"},
+        {"InfiniteBench", "infinitebench", {"context", "input", "answer"}, "use --task infinitebench"},
         {"LooGLE", "", {"qa_pairs"}, "kvscope has no task for it"}};
     return all;
 }

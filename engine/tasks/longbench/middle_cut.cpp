@@ -23,7 +23,7 @@ TwoPartPrompt cut_in_the_middle(const SampleRequest& request, TwoPartPrompt prom
     if (n <= max_length) return prompt;
     const auto decode = [&](std::span<const int32_t> some) { return tokenizer.decode(some, true, request.stop); };
     const int64_t n_first = max_length / 2;
-    const int64_t n_second = halves == Halves::decoded_apart ? n_first : max_length - n_first;
+    const int64_t n_second = halves == Halves::decoded_together ? max_length - n_first : n_first;
     const std::string first = decode(std::span(ids).first(static_cast<size_t>(n_first)));
     std::string text;
     if (halves == Halves::decoded_apart) {

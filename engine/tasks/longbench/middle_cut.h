@@ -14,8 +14,9 @@ struct TwoPartPrompt {
 
 /// How the two halves of a cut prompt become text.
 enum class Halves {
-    decoded_apart,     ///< LongBench: both halves have max_length / 2 tokens, rounded down
-    decoded_together,  ///< LongBench-v2: the second half has a token more if max_length is odd
+    decoded_apart,                   ///< LongBench: both halves have max_length / 2 tokens, rounded down
+    decoded_together,                ///< LongBench-v2: the second half has a token more if max_length is odd
+    of_equal_size_decoded_together,  ///< InfiniteBench: both halves have max_length / 2 tokens, rounded down
 };
 
 /// Removes the middle of a prompt with more than `max_length` tokens (pred.py). If the question does not fit into the

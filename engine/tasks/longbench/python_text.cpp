@@ -48,6 +48,12 @@ std::u32string characters_of(std::string_view utf8) {
     return characters;
 }
 
+std::string utf8_of(std::u32string_view characters) {
+    std::string utf8;
+    for (const char32_t character : characters) append_utf8(utf8, character);
+    return utf8;
+}
+
 std::u32string in_lower_case(std::u32string_view text) {
     std::u32string lower;
     for (size_t at = 0; at < text.size(); ++at) {
@@ -59,6 +65,17 @@ std::u32string in_lower_case(std::u32string_view text) {
             lower += static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(text[at])));
     }
     return lower;
+}
+
+std::u32string in_upper_case(std::u32string_view text) {
+    std::u32string upper;
+    for (const char32_t character : text) {
+        if (character == U'\u00DF')
+            upper += U"SS";
+        else
+            upper += static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(character)));
+    }
+    return upper;
 }
 
 bool is_word_character(char32_t character) {

@@ -11,7 +11,12 @@ namespace kvscope::engine::longbench {
 
 [[nodiscard]] std::u32string characters_of(std::string_view utf8);
 
+[[nodiscard]] std::string utf8_of(std::u32string_view characters);
+
 [[nodiscard]] std::u32string in_lower_case(std::u32string_view text);  ///< str.lower()
+
+/// Returns str.upper(), except for characters other than ß whose upper case has several characters, such as ligatures.
+[[nodiscard]] std::u32string in_upper_case(std::u32string_view text);
 
 /// Whether `\w` matches the character.
 [[nodiscard]] bool is_word_character(char32_t character);

@@ -36,17 +36,22 @@ constexpr std::u32string_view chinese_punctuation =  // metrics.py
     U"！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞"
     U"〟〰〾〿–—‘’‛“”„‟…‧﹏.";
 
+std::u32string normalized_zh(std::u32string_view text) {
+    std::u32string kept = in_lower_case(text);
+    std::erase_if(kept, [](char32_t c) {
+        return punctuation.find(c) != std::u32string_view::npos ||
+               chinese_punctuation.find(c) != std::u32string_view::npos;
+    });
+    std::u32string joined;
+    for (const std::u32string& part : words_of(kept)) joined += part;
+    return joined;
+}
+
 std::vector<std::u32string> normalized_words_zh(std::string_view text, const WordCuts& cuts) {
     std::vector<std::u32string> words;
     for (const std::u32string& word : cuts.words_of(characters_of(text))) {
-        std::u32string kept = in_lower_case(word);
-        std::erase_if(kept, [](char32_t c) {
-            return punctuation.find(c) != std::u32string_view::npos ||
-                   chinese_punctuation.find(c) != std::u32string_view::npos;
-        });
-        std::u32string joined;
-        for (const std::u32string& part : words_of(kept)) joined += part;
-        if (!joined.empty()) words.push_back(std::move(joined));
+        std::u32string kept = normalized_zh(word);
+        if (!kept.empty()) words.push_back(std::move(kept));
     }
     return words;
 }
@@ -164,6 +169,15 @@ double qa_f1_zh(std::string_view prediction, std::string_view answer, const Word
 
 double rouge_l(std::string_view prediction, std::string_view answer) {
     return rouge_l_of(characters_of(prediction), characters_of(answer));
+}
+
+double characters_f1_zh(std::string_view prediction, std::string_view answer) {
+    const auto normalized = [](std::string_view text) {
+        std::vector<std::u32string> characters;
+        for (const char32_t c : normalized_zh(characters_of(text))) characters.emplace_back(1, c);
+        return characters;
+    };
+    return f1(normalized(prediction), normalized(answer));
 }
 
 double rouge_l_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ namespace kvscope::engine::longbench {
 /// ROUGE-L as the package `rouge` 1.0.1 computes it: F1 of the sets of words in the longest common subsequences of all
 /// pairs of sentences. The package gives up at about 990 words of two sentences, this function does not.
 [[nodiscard]] double rouge_l(std::string_view prediction, std::string_view answer);
+
+/// F1 of the characters of Chinese text, without case, punctuation and white space.
+[[nodiscard]] double characters_f1_zh(std::string_view prediction, std::string_view answer);
 
 /// qa_f1() and rouge_l() of Chinese text, whose words `cuts` finds.
 [[nodiscard]] double qa_f1_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts);
