@@ -263,7 +263,8 @@ class OtherBenchmarks(ProgramTest):
     FILES = (("mathematics", "gsm8k.jsonl", "gsm8k", b"accuracy", b"gsm8k"),
              ("mathematics", "math500.jsonl", "math500", b"accuracy", b"math"),
              ("mathematics", "aime2025.json", "aime", b"accuracy", b"aime as in kvpress"),
-             ("infinitebench", "kv_retrieval.jsonl", "infinitebench", b"accuracy", b"infinitebench"))
+             ("infinitebench", "kv_retrieval.jsonl", "infinitebench", b"accuracy", b"infinitebench"),
+             ("loogle", "shortdep_cloze.jsonl", "loogle", b"exact_match_score", b"loogle"))
 
     def test_files_are_answered_and_scored(self):
         for folder, file, task, metric, scored_as in self.FILES:
@@ -278,7 +279,8 @@ class OtherBenchmarks(ProgramTest):
     def test_help_names_source_layout_and_licence(self):
         for task, words in (("gsm8k", ("grade-school-math", "MIT", "answer", "####")), ("math500", ("HuggingFaceH4/MATH-500", "MIT", "unique_id")),
                             ("aime", ("opencompass/AIME2025", "copyright", "Problem")),
-                            ("infinitebench", ("xinrongzhang2022/InfiniteBench", "MIT", "passkey.jsonl"))):
+                            ("infinitebench", ("xinrongzhang2022/InfiniteBench", "MIT", "passkey.jsonl")),
+                            ("loogle", ("bigai-nlco/LooGLE", "CC BY-SA", "qa_pairs"))):
             shown = self.made("tasks", task).stdout
             for word in words:
                 self.assertIn(word, shown)

@@ -52,7 +52,7 @@ const std::vector<Benchmark>& benchmarks() {
         {"AIME", "aime", {}, "use --task aime", looks_like_aime},
         {"RULER", "", {"input", "outputs"}, "--task ruler makes RULER's prompts itself"},
         {"InfiniteBench", "infinitebench", {"context", "input", "answer"}, "use --task infinitebench"},
-        {"LooGLE", "", {"qa_pairs"}, "kvscope has no task for it"}};
+        {"LooGLE", "loogle", {"qa_pairs"}, "use --task loogle"}};
     return all;
 }
 

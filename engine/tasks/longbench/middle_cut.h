@@ -14,7 +14,7 @@ struct TwoPartPrompt {
 
 /// How the two halves of a cut prompt become text.
 enum class Halves {
-    decoded_apart,                   ///< LongBench: both halves have max_length / 2 tokens, rounded down
+    decoded_apart,                   ///< LongBench, LooGLE: both halves have max_length / 2 tokens, rounded down
     decoded_together,                ///< LongBench-v2: the second half has a token more if max_length is odd
     of_equal_size_decoded_together,  ///< InfiniteBench: both halves have max_length / 2 tokens, rounded down
 };

@@ -145,16 +145,36 @@ double f1(std::span<const std::u32string> predicted, std::span<const std::u32str
     return 2 * precision * recall / (precision + recall);
 }
 
-double rouge_l_of(std::u32string_view prediction, std::u32string_view answer) {
+struct Rouge {
+    double recall = 0, precision = 0;
+};
+
+Rouge rouge_l_of(std::u32string_view prediction, std::u32string_view answer) {
     const auto evaluated = sentences_of(prediction), reference = sentences_of(answer);
-    if (evaluated.empty() || reference.empty()) return 0;
+    if (evaluated.empty() || reference.empty()) return {};
     std::set<std::u32string> common;
     for (const Sentence& of_reference : reference)
         for (const Sentence& of_prediction : evaluated) add_common_words(of_reference, of_prediction, common);
     const auto n_common = static_cast<double>(common.size());
-    const double recall = n_common / static_cast<double>(distinct_words(reference).size());
-    const double precision = n_common / static_cast<double>(distinct_words(evaluated).size());
-    return 2.0 * ((precision * recall) / (precision + recall + 1e-8));
+    return {n_common / static_cast<double>(distinct_words(reference).size()),
+            n_common / static_cast<double>(distinct_words(evaluated).size())};
+}
+
+double f1_of(const Rouge& rouge) {
+    return 2.0 * ((rouge.precision * rouge.recall) / (rouge.precision + rouge.recall + 1e-8));
+}
+
+/// Returns the distinct runs of n words, which may extend over several sentences.
+std::set<Sentence> runs_of_words(std::string_view text, size_t n) {
+    Sentence words;
+    for (const Sentence& sentence : sentences_of(characters_of(text)))
+        words.insert(words.end(), sentence.begin(), sentence.end());
+    std::set<Sentence> runs;
+    for (std::span<const std::u32string> rest(words); rest.size() >= n; rest = rest.subspan(1)) {
+        const auto run = rest.first(n);
+        runs.emplace(run.begin(), run.end());
+    }
+    return runs;
 }
 
 }  // namespace
@@ -168,7 +188,19 @@ double qa_f1_zh(std::string_view prediction, std::string_view answer, const Word
 }
 
 double rouge_l(std::string_view prediction, std::string_view answer) {
-    return rouge_l_of(characters_of(prediction), characters_of(answer));
+    return f1_of(rouge_l_of(characters_of(prediction), characters_of(answer)));
+}
+
+double rouge_l_recall(std::string_view prediction, std::string_view answer) {
+    return rouge_l_of(characters_of(prediction), characters_of(answer)).recall;
+}
+
+double rouge_n_recall(std::string_view prediction, std::string_view answer, size_t n) {
+    const auto evaluated = runs_of_words(prediction, n), reference = runs_of_words(answer, n);
+    if (reference.empty()) return 0;
+    const auto n_common =
+        std::ranges::count_if(reference, [&](const Sentence& run) { return evaluated.contains(run); });
+    return static_cast<double>(n_common) / static_cast<double>(reference.size());
 }
 
 double characters_f1_zh(std::string_view prediction, std::string_view answer) {
@@ -181,7 +213,7 @@ double characters_f1_zh(std::string_view prediction, std::string_view answer) {
 }
 
 double rouge_l_zh(std::string_view prediction, std::string_view answer, const WordCuts& cuts) {
-    return rouge_l_of(with_spaces(prediction, cuts), with_spaces(answer, cuts));
+    return f1_of(rouge_l_of(with_spaces(prediction, cuts), with_spaces(answer, cuts)));
 }
 
 double classification(std::string_view prediction, std::string_view answer, std::span<const std::string> classes) {

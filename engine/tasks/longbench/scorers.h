@@ -19,6 +19,11 @@ namespace kvscope::engine::longbench {
 /// pairs of sentences. The package gives up at about 990 words of two sentences, this function does not.
 [[nodiscard]] double rouge_l(std::string_view prediction, std::string_view answer);
 
+/// Shares of the answer's runs of n words, and of its words in rouge_l(), that the prediction contains: recalls of
+/// ROUGE-N and ROUGE-L of the package `rouge`. 0 if a text has no sentence.
+[[nodiscard]] double rouge_n_recall(std::string_view prediction, std::string_view answer, size_t n);
+[[nodiscard]] double rouge_l_recall(std::string_view prediction, std::string_view answer);
+
 /// F1 of the characters of Chinese text, without case, punctuation and white space.
 [[nodiscard]] double characters_f1_zh(std::string_view prediction, std::string_view answer);
 
