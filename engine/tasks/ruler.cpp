@@ -54,7 +54,7 @@ void require_files(const Subset& subset, const TaskOptions& options) {
         if (options.files.contains(std::string(option))) continue;
         const UserFile& file = *std::ranges::find(user_files, option, &UserFile::option);
         throw UsageError(fmt::format(
-            "--subsets {} needs a file that kvscope does not contain: fetch {} from {}, put it anywhere, and name it "
+            "--subsets: {} needs a file that kvscope does not contain: fetch {} from {}, put it anywhere, and name it "
             "with --{}",
             subset.name, file.what, file.source, option));
     }
@@ -64,9 +64,9 @@ void require_possible_lengths(const std::vector<int64_t>& lengths, int64_t conte
     for (size_t i = 0; i < lengths.size(); ++i) {
         if (lengths[i] > context_length)
             throw UsageError(
-                fmt::format("--lengths {}: expected at most {}, the model's context for prompt and answer: "
+                fmt::format("--lengths: expected at most {}, the model's context for prompt and answer, found {}: "
                             "use shorter lengths",
-                            lengths[i], context_length));
+                            context_length, lengths[i]));
         if (std::find(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(i), lengths[i]) !=
             lengths.begin() + static_cast<std::ptrdiff_t>(i))
             throw UsageError(fmt::format("--lengths: {} is given twice: give each length once", lengths[i]));

@@ -56,7 +56,8 @@ const std::map<std::string, std::string>& files() {
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
 /// @param replaced contents of files, by option; an empty text removes the file
-std::vector<TaskSample> samples_of(const Changes& changes, const Changes& replaced = {}, int64_t context = 400000) {
+std::vector<TaskSample> samples_of(const Changes& changes, const Changes& replaced = {}, int64_t context = 400000,
+                                   const checkpoint::Tokenizer& with = tokenizer()) {
     const Task& task = task_named("ruler");
     TaskOptions options{policies::ParameterValues(task.parameters), files()};
     for (const std::string name : {"essays", "punkt", "words", "squad", "hotpotqa"})
@@ -64,7 +65,7 @@ std::vector<TaskSample> samples_of(const Changes& changes, const Changes& replac
     for (const auto& [option, text] : replaced)
         text.empty() ? void(options.files.erase(option)) : void(options.files[option] = text);
     for (const auto& [parameter, text] : changes) options.values.set(parameter, text);
-    return task.make_samples({task, options, tokenizer(), context, task.n_new});
+    return task.make_samples({task, options, with, context, task.n_new});
 }
 
 std::string text_of(const TaskSample& sample) { return sample.context + sample.separator + sample.question; }
@@ -180,10 +181,11 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("niah_singel_1", "1000"), {}, "unknown subset 'niah_singel_1'. Did you mean niah_single_1");
     refused(one_subset("vt,vt", "1000"), {}, "vt is given twice");
     refused(one_subset("vt", "1000,1000"), {}, "1000 is given twice");
-    refused(one_subset("vt", "1000"), {}, "--lengths 1000: expected at most 999, the model's context", 999);
+    refused(one_subset("vt", "1000"), {},
+            "--lengths: expected at most 999, the model's context for prompt and answer, found 1000", 999);
     refused({{"seed", "4294967296"}}, {}, "--seed 4294967296: expected at most 4294967295");
     refused(one_subset("niah_single_1", "150"), {}, "tokens for the smallest prompt of RULER's niah_single_1");
-    refused(one_subset("fwe", "249"), {}, "--lengths 249: expected at least 250 tokens");
+    refused(one_subset("fwe", "249"), {}, "--lengths: expected at least 250 tokens for RULER's fwe, found 249");
     refused(one_subset("qa_2", "300"), {}, "smallest prompt of RULER's qa_2");
     refused(one_subset("niah_single_2", "1000"), {{"essays", ""}}, "PaulGrahamEssays.json");
     refused(one_subset("niah_single_2", "1000"), {{"punkt", ""}}, "https://github.com/nltk/nltk_data");
@@ -200,6 +202,14 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("qa_2", "1000"), {{"hotpotqa", "{}"}}, "hotpotqa.file: expected HotpotQA's JSON");
     refused(one_subset("cwe", "1500"), {{"words", "{\"a\": 1}"}}, "words.file: expected a JSON object");
     CHECK(samples_of(one_subset("cwe", "1500"), {{"words", ""}}).size() == 1);
+}
+
+TEST_CASE("RULER's vt is refused if its example exceeds 500 tokens", "[ruler]") {
+    const auto bytes =
+        checkpoint::open_tokenizer(std::filesystem::path(KVSCOPE_TEST_DATA) / "models/llama3-gqa-sharded");
+    CHECK_THROWS_WITH(
+        samples_of(one_subset("vt", "4000"), {}, 400000, *bytes),
+        Contains("example of at most 500 tokens") && Contains("the example has at least ") && !Contains("--lengths"));
 }
 
 TEST_CASE("RULER's scorers compare as its evaluate.py", "[ruler]") {

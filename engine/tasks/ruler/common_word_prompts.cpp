@@ -106,7 +106,7 @@ class WordLists {
                                         size_t repeats_of_others) const {
         if (n > words_.size() && !request_.files.contains("words"))
             throw UsageError(fmt::format(
-                "--subsets cwe needs more than the {} words of wonderwords at this length: fetch "
+                "--subsets: cwe needs more than the {} words of wonderwords at this length: fetch "
                 "scripts/data/synthetic/json/english_words.json (Git LFS) from https://github.com/NVIDIA/RULER, put it "
                 "anywhere, and name it with --words",
                 words_.size()));

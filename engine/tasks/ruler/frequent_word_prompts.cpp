@@ -33,8 +33,9 @@ class CodedText {
         : request_(request), length_(length), limit_(length - request.n_new), random_(request.seed) {
         if (limit_ / tokens_per_word < fewest_words)
             throw UsageError(fmt::format(
-                "--lengths {}: expected at least {} tokens for RULER's fwe: use a longer length, or omit this subset",
-                length, fewest_words * tokens_per_word + request.n_new));
+                "--lengths: expected at least {} tokens for RULER's fwe, found {}: use a longer length, or omit this "
+                "subset",
+                fewest_words * tokens_per_word + request.n_new, length));
     }
 
     std::vector<RulerPrompt> prompts() {
@@ -49,9 +50,9 @@ class CodedText {
             for (int64_t tokens = tokens_of(n); tokens > limit_; tokens = tokens_of(n)) {
                 if (n <= 0)
                     throw UsageError(fmt::format(
-                        "--lengths {}: expected at least {} tokens for the question and the answer of RULER's fwe: use "
-                        "a longer length, or omit this subset",
-                        length_, tokens + request_.n_new));
+                        "--lengths: expected at least {} tokens for the question and the answer of RULER's fwe, found "
+                        "{}: use a longer length, or omit this subset",
+                        tokens + request_.n_new, length_));
                 n -= step();
             }
             RulerPrompt prompt = prompt_of(n);

@@ -21,9 +21,9 @@ int64_t SizeSearch::tokens_at(int64_t size, const Draw& draw) const {
     throw_if_stopped(request_.stop);
     const auto prompt = draw(size);
     if (!prompt)
-        throw UsageError(fmt::format(
-            "--lengths {}: RULER's script for {} fails with this length and the seed {}: use another length or --seed",
-            length_, request_.name, request_.seed));
+        throw UsageError(
+            fmt::format("RULER's script for {} fails with the seed {} and the length {}: change --seed or --lengths",
+                        request_.name, request_.seed, length_));
     return request_.count_tokens(prompt->text());
 }
 
@@ -61,10 +61,17 @@ RulerPrompt SizeSearch::draw_fitting(int64_t size, const Draw& draw) const {
         else
             ++n_smallest;
     }
+    const std::string needed =
+        smallest == std::numeric_limits<int64_t>::max() ? "more" : fmt::format("at least {}", smallest);
+    if (text_ == Text::example)
+        throw UsageError(
+            fmt::format("--subsets: RULER's {} begins with an example of at most {} tokens, but with this model's "
+                        "tokenizer, the example has {}: omit this subset",
+                        request_.name, length_, needed));
     throw UsageError(fmt::format(
-        "--lengths {}: expected at least {} tokens for the smallest prompt of RULER's {} and its answer: use a longer "
+        "--lengths: expected {} tokens for the smallest prompt of RULER's {} and its answer, found {}: use a longer "
         "length, or omit this subset",
-        length_, smallest == std::numeric_limits<int64_t>::max() ? "more" : std::to_string(smallest), request_.name));
+        needed, request_.name, length_));
 }
 
 std::string filled(std::string_view text, std::initializer_list<std::string_view> values) {

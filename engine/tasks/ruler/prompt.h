@@ -44,8 +44,11 @@ class SizeSearch {
     /// Makes a prompt with new random numbers. Returns nullopt where RULER's script raises an exception.
     using Draw = std::function<std::optional<RulerPrompt>(int64_t size)>;
 
-    SizeSearch(const SubsetRequest& request, int64_t length, int64_t n_new, int64_t step)
-        : request_(request), length_(length), n_new_(n_new), step_(step) {}
+    /// Whether the searched text is a prompt of a length in `--lengths`, or a part of all prompts.
+    enum class Text { prompt, example };
+
+    SizeSearch(const SubsetRequest& request, int64_t length, int64_t n_new, int64_t step, Text text = Text::prompt)
+        : request_(request), length_(length), n_new_(n_new), step_(step), text_(text) {}
 
     /// Returns the tokens of a prompt of this size, without the answer.
     [[nodiscard]] int64_t tokens_at(int64_t size, const Draw& draw) const;
@@ -60,6 +63,7 @@ class SizeSearch {
  private:
     const SubsetRequest& request_;
     int64_t length_, n_new_, step_;
+    Text text_;
 };
 
 /// Returns the text with the n-th "{}" replaced by the n-th value.

@@ -86,7 +86,7 @@ class VariableTracking {
 std::vector<RulerPrompt> prompts_of_length(const SubsetRequest& request, int64_t length) {
     VariableTracking variables(request.seed);
     const auto draw_example = [&](int64_t size) { return variables.draw(static_cast<size_t>(size), true); };
-    const SizeSearch of_example(request, example_length, 0, 5);
+    const SizeSearch of_example(request, example_length, 0, 5, SizeSearch::Text::example);
     const RulerPrompt solved = of_example.draw_fitting(
         of_example.greatest_fitting(of_example.upper_bound(draw_example), draw_example), draw_example);
     const std::string example = solved.text() + " " + joined(solved.answers, " ") + "\n";
