@@ -9,8 +9,9 @@ import time
 import unittest
 
 import h5py
+import numpy
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, clock_model
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, clock_model
 
 RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--policy", "random", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1, "-q")
 TASK = ("--task", "niah", "--lengths", "100,200", "--depths", "0.2,0.8", "--samples", 2, "-m", HF_MODEL, "--policy",
@@ -243,13 +244,22 @@ class Shards(ProgramTest):
         self.assertEqual(list(self.folder.glob("damaged.h5*")), [])
 
     def test_a_stopped_join(self):
-        process = self.start("join", *self.shards(), "-o", "stopped.h5")
-        time.sleep(0.01)
+        for name in self.shards():
+            shutil.copy(self.path(name), self.path(name.replace("t.", "stopped.")))
+        with h5py.File(self.path("stopped.shard-3-of-3.h5"), "r+") as trace:  # thousands of places to stop at
+            prompt = next(iter(trace["prompts"].values()))
+            for i in range(5000):
+                prompt.create_dataset(f"more/{i}", data=numpy.arange(10))
+        process = self.start("join", *self.shards("stopped"))
+        part = self.path("stopped.h5.part")
+        while process.poll() is None and not part.exists():
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=SECONDS_UNTIL_HUNG)
-        if process.returncode != 0:
-            self.assertEqual(process.returncode, -signal.SIGINT)
-            self.assertFalse(self.path("stopped.h5").exists())
+        _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        self.assertIn("stopped; nothing was written", said)
+        self.assertFalse(self.path("stopped.h5").exists())
+        self.assertFalse(part.exists())
         self.made("join", *self.shards(), "-o", "stopped.h5")
         self.check_equal("stopped.h5", "one.h5")
 
@@ -283,6 +293,16 @@ class Shards(ProgramTest):
         said = self.refuses(1, ["shard 2 of 4 is missing"], "join", "two.shard-1-of-4.h5", "-o", "no.h5")
         self.assertNotIn("shard 3", said)
         self.assertIn("has no prompts", self.made("eval", *TASK, "-o", "few.h5", "--shard", "9/9").stderr)
+
+    def test_an_empty_shard_names_what_is_left_out(self):
+        self.path("long.txt").write_text(TEXT * CONTEXT_LENGTH)
+        self.refuses(1, ["long.txt", "This prompt is left out", "shard 2 of 2 has no prompts, because the job has only 1"],
+                     "run", "-f", "texts/0.txt", "-f", "long.txt", *RUNS, "-o", "left.h5", "--shard", "2/2")
+        line = json.dumps({"context": TEXT, "question": "Who jumps?", "answers": ["fox"]})
+        self.path("mine.jsonl").write_text(f"{line}\n{{\n")
+        self.refuses(1, ["mine.jsonl:2: expected an object", "This sample is left out", "shard 3 of 3 has no prompts"], "eval",
+                     "--task", "jsonl", "--file", "mine.jsonl", *TASK[8:], "-o", "left.h5", "--shard", "3/3")
+        self.assertEqual(list(self.folder.glob("left*")), [])
 
     def test_a_template_with_the_time(self):
         """Shards that begin later render the template with the time of the first shard."""

@@ -138,7 +138,8 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
         }));
     } catch (const program::EmptyShard& empty) {
         progress.warning(empty.what());
-        return {.was_complete = true, .timings = {}, .is_empty_shard = true};
+        return {.was_complete = true, .n_left_out = empty.left_out.size(), .timings = {}, .is_empty_shard = true};
+        for (const std::string& reason : empty.left_out) progress.warning(program::left_out_warning(job, reason));
     }
     const engine::Model& model = *opened;
     if (job.shard)
@@ -193,7 +194,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
     const auto outcome = run_with_progress(job, options);
-    if (outcome.is_empty_shard) return 0;
+    if (outcome.is_empty_shard) return outcome.n_left_out > 0 ? 1 : 0;
     if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
     if (outcome.n_failed == 0) return outcome.n_left_out > 0 ? 1 : 0;
     print_to_stderr(

@@ -108,6 +108,10 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
 
 }  // namespace
 
+std::string left_out_warning(const RunJob& job, const std::string& reason) {
+    return reason + (job.task ? ". This sample is left out" : ". This prompt is left out");
+}
+
 void check_prompt_trace_is_readable(const RunJob& job) {
     if (!job.prompt_from.empty()) trace::Reader(prompt_source(job.prompt_from).trace);
 }
@@ -202,7 +206,7 @@ PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<e
     if (job.shard) {
         std::vector<nlohmann::ordered_json> entries;
         for (const auto& prompt : whole.prompts) entries.push_back(engine::recipe_of_prompt(prompt));
-        shard.emplace(*job.shard, engine::group_by_shared_context(whole.prompts), entries);
+        shard.emplace(*job.shard, engine::group_by_shared_context(whole.prompts), entries, whole.left_out);
         whole.prompts = shard->select(std::move(whole.prompts));
     }
     const std::string complete = trace::read_recipe_of_trace(job.output);
@@ -281,7 +285,7 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
         auto entries = recipe["prompts"].get<std::vector<nlohmann::ordered_json>>();
         std::vector<std::vector<int>> prefills;  // one per sample
         for (size_t i = 0; i < entries.size(); ++i) prefills.push_back({static_cast<int>(i)});
-        const ShardOfJob shard(*job.shard, prefills, entries);
+        const ShardOfJob shard(*job.shard, prefills, entries, prepared.left_out);
         prepared.samples = shard.select(std::move(prepared.samples));
         prepared.prompts = shard.select(std::move(prepared.prompts));
         recipe["prompts"] = shard.select(std::move(entries));
@@ -500,8 +504,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
     if (events.on_prompts) events.on_prompts(prompts);
-    for (const std::string& reason : left_out)
-        warn(reason + (job.task ? ". This sample is left out" : ". This prompt is left out"));
+    for (const std::string& reason : left_out) warn(left_out_warning(job, reason));
     for (const auto& remark :
          engine::remarks_on_tokens(model, prompts, job.experiment.parse_special, progress.stop_token()))
         warn(remark);

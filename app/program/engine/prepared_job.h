@@ -49,6 +49,9 @@ struct RunOutcome {
     bool is_empty_shard = false;  ///< the job's shard has no prompts and therefore no trace
 };
 
+/// Returns a warning about a prompt or sample that cannot be run. @param reason of PreparedJob::left_out
+[[nodiscard]] std::string left_out_warning(const RunJob& job, const std::string& reason);
+
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
 void check_prompt_trace_is_readable(const RunJob& job);
 

@@ -18,16 +18,17 @@ namespace kvscope::program {
 /// The job has fewer prompts than shards, so this shard has nothing to do. Not an error.
 struct EmptyShard : std::runtime_error {
     using std::runtime_error::runtime_error;
+    std::vector<std::string> left_out{};  ///< why prompts or samples of the job cannot be run
 };
 
 /// The prompts of a job that one shard runs. Every n-th prompt belongs to the same shard, so that lengths mix.
 class ShardOfJob {
  public:
     /// @param prefills numbers of prompts that share a prefill and therefore a shard
-    /// @param entries recipe entries of all prompts of the job
+    /// @param entries recipe entries of all prompts of the job @param left_out for EmptyShard
     /// @throws EmptyShard
     ShardOfJob(trace::Shard shard, std::span<const std::vector<int>> prefills,
-               std::span<const nlohmann::ordered_json> entries);
+               std::span<const nlohmann::ordered_json> entries, const std::vector<std::string>& left_out);
 
     /// Returns the elements of the shard's prompts.
     template <class T>
