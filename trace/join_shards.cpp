@@ -17,6 +17,7 @@
 #include "trace/hdf5/output_file.h"
 #include "trace/join_parts.h"
 #include "trace/part_folder.h"
+#include "trace/recipe.h"
 #include "trace/result_table.h"
 #include "trace/shard.h"
 #include "trace/writer.h"
@@ -87,10 +88,9 @@ ShardTrace read_shard(const fs::path& path) {
 }
 
 std::string short_text(const nlohmann::json& recipe, const std::string& key) {
-    constexpr std::size_t most_characters = 40;
     if (!recipe.contains(key)) return "nothing";
-    std::string text = recipe[key].dump();
-    return text.size() > most_characters ? "a long value" : text;
+    const std::string text = short_setting(key, recipe[key]);
+    return text.empty() ? "a long value" : text;
 }
 
 std::vector<std::string> names_of_runs(const nlohmann::json& runs, const nlohmann::json& without) {

@@ -285,6 +285,10 @@ std::vector<std::string> Reader::result_tasks() const {
     return out;
 }
 
+bool Reader::has_results(std::string_view task) const {
+    return impl_->files->source().results.contains(std::string(task));
+}
+
 std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task, impl_->stop); }
 
 std::optional<ResultRow> Reader::stored_row(int prompt, int run) const {

@@ -105,6 +105,8 @@ class Reader {
 
     /// Returns the benchmark tasks with results.
     [[nodiscard]] std::vector<std::string> result_tasks() const;
+    /// Whether the trace has the table /results/<task>, also for `prompts`.
+    [[nodiscard]] bool has_results(std::string_view task) const;
     /// Returns the rows of /results/<task>, also of `prompts`. For tables of earlier versions, `model`, `dtype`, `seed`
     /// and similar columns come from the trace's model and recipe, and measures are NaN. Throws std::out_of_range
     /// without the table.

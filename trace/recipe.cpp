@@ -37,22 +37,15 @@ std::string recorded_text(const nlohmann::json& recipe, const char* key) {
     return found != recipe.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// Returns the value as text, e.g. "16", or an empty string if the text is too long for a message.
-std::string shorten_json_value(const nlohmann::json& value) {
-    constexpr size_t most_characters = 40;
-    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    return text.size() > most_characters ? "" : text;
-}
-
 /// Describes a JSON Patch operation on `there`: "new_tokens: existing 16, requested 32", or just the key of long
 /// values.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
-    const std::string is =
-        operation == "add" ? "nothing" : shorten_json_value(there.at(nlohmann::json::json_pointer(path)));
-    const std::string wanted = operation == "remove" ? "nothing" : shorten_json_value(change.at("value"));
     const bool is_appended = path.ends_with("/-");
     const std::string name = path.substr(1, path.size() - (is_appended ? 3 : 1));
+    const std::string is =
+        operation == "add" ? "nothing" : short_setting(name, there.at(nlohmann::json::json_pointer(path)));
+    const std::string wanted = operation == "remove" ? "nothing" : short_setting(name, change.at("value"));
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
@@ -112,6 +105,16 @@ std::vector<std::string> differences_of_entries(const nlohmann::json& there, con
 }
 
 }  // namespace
+
+std::string short_setting(std::string_view key, const nlohmann::json& value) {
+    constexpr size_t most_characters = 40;
+    if (key == "record") {
+        if (value.is_boolean()) return value.get<bool>() ? "--record full" : "--no-record";
+        if (value.is_string()) return "--record " + value.get<std::string>();
+    }
+    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return text.size() > most_characters ? "" : text;
+}
 
 bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole) {
     if (!has_lists(part) || !has_lists(whole)) return false;

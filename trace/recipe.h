@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "common/json.h"
 #include "trace/records/records.h"
@@ -13,6 +14,9 @@ namespace kvscope::trace {
 /// runs. `whole` must contain all prompts of `part`, begin with the runs of `part`, and be equal otherwise.
 [[nodiscard]] bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole);
 [[nodiscard]] bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
+
+/// Returns the value of a recipe's key for messages, e.g. "16" or "--record rows"; "" for texts of more than 40 bytes.
+[[nodiscard]] std::string short_setting(std::string_view key, const nlohmann::json& value);
 
 /// Describes the first few differences to the recipe of a trace or folder, e.g. " (it differs in seed: existing 0,
 /// requested 1; the command omits the prompt 'report')". Returns "" if a recipe is unreadable.

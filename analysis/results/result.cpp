@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
@@ -64,13 +63,8 @@ std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::s
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         std::ranges::move(result_rows_of_prompt(reader, prompt, ignore_damage), std::back_inserter(rows));
-    if (reader.n_prompts() == 0) {
-        try {
-            rows = reader.results(trace::schema::root::prompt_results);
-        } catch (const std::out_of_range&) {
-            return {};  // The trace has no rows of prompts either.
-        }
-    }
+    if (reader.n_prompts() == 0 && reader.has_results(trace::schema::root::prompt_results))
+        rows = reader.results(trace::schema::root::prompt_results);
     std::vector<Result> results;
     add_table(results, rows, std::string(trace::schema::root::prompt_results), trace);
     return results;

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
@@ -24,11 +23,8 @@ struct Rename {
 
 /// Returns the rows of results of prompts; none for traces of versions that did not write them.
 std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
-    try {
-        return reader.results(trace::schema::root::prompt_results);
-    } catch (const std::out_of_range&) {
-        return {};
-    }
+    if (!reader.has_results(trace::schema::root::prompt_results)) return {};
+    return reader.results(trace::schema::root::prompt_results);
 }
 
 /// Returns the setting and the label, "snapkv:window=8 @ 64", of each group of results of tasks or prompts.

@@ -116,6 +116,11 @@ void check_prompt(const trace::Reader& reader, int prompt) {
             throw NothingToShow(
                 fmt::format("{}: the trace has scores of {} but no prompts; --figure task-scores draws the scores",
                             path, fmt::join(tasks, ", ")));
+        if (reader.has_results(trace::schema::root::prompt_results))
+            throw NothingToShow(fmt::format(
+                "{}: the trace contains only rows of results: --figure results-table draws their means; a trace made "
+                "with --record full contains the prompts, too",
+                path));
         throw NothingToShow(fmt::format("{}: the trace has no prompts{}", path, reader.complete() ? "" : " yet"));
     }
     if (prompt < 0 || prompt >= reader.n_prompts()) {

@@ -123,7 +123,10 @@ class ManyPrompts(ProgramTest):
         self.assertIn("means over 6 prompts", said)
         self.assertEqual(len(csv_rows(self.made("inspect", "rows.h5", "--format", "csv").stdout)), 5)
         self.assertIn("nothing to do", self.made("run", "texts", *arguments[:-2], "-o", "rows.h5", "--record", "rows").stderr)
-        self.refuses(1, ["rows.h5", "record"], "run", "texts", *arguments, "rows.h5")
+        self.refuses(1, ["rows.h5", "record: existing --record rows, requested --record full"], "run", "texts", *arguments,
+                     "rows.h5")
+        self.refuses(1, ["rows.h5: the trace contains only rows of results", "--figure results-table", "--record full"],
+                     "export", "rows.h5", "--figure", "cost", "-o", "cost.csv")
 
     def test_only_rows_resume_and_gain_prompts(self):
         self.path("grown").mkdir()

@@ -136,7 +136,8 @@ class Shards(ProgramTest):
         self.run_shards("rows", 3, *command)
         self.made("join", *self.shards("rows"))
         self.check_equal("rows.h5", "rows-one.h5")
-        self.refuses(1, ["different jobs", "record: "], "join", *self.shards("rows")[:2], self.shards()[2], "-o", "no.h5")
+        self.refuses(1, ["different jobs", "record: --record rows and --record full"], "join", *self.shards("rows")[:2],
+                     self.shards()[2], "-o", "no.h5")
         self.assertFalse(self.path("no.h5").exists())
 
     def test_a_task(self):
@@ -191,6 +192,8 @@ class Shards(ProgramTest):
         self.refuses(1, ["different jobs", "prompts: texts"], "join", one, two, "other.shard-3-of-3.h5", "-o", "no.h5")
         self.refuses(1, ["one.h5: expected a trace that a command with --shard wrote"], "join", "one.h5", "-o", "no.h5")
         self.refuses(1, ["nowhere.h5 does not exist"], "join", "nowhere.h5", "-o", "no.h5")
+        for output in ((), ("-o", "no.h5")):
+            self.refuses(1, ["nowhere.shard-*-of-4.h5: no file matches this pattern"], "join", "nowhere.shard-*-of-4.h5", *output)
         self.refuses(2, ["choose the output with -o"], "join", "one.h5")
         self.assertEqual(list(self.folder.glob("no.h5*")), [])
 

@@ -28,6 +28,16 @@ struct Arguments {
     bool quiet = false;
 };
 
+/// A shell passes on a pattern that matches no file.
+void refuse_pattern_without_files(const std::vector<fs::path>& shards) {
+    for (const fs::path& shard : shards) {
+        std::error_code error;
+        if (shard.native().find_first_of("*?[") != std::string::npos && !fs::exists(shard, error))
+            throw std::runtime_error(fmt::format(
+                "{}: no file matches this pattern: correct it, or run the command with --shard first", shard.string()));
+    }
+}
+
 fs::path output_of(const Arguments& arguments) {
     if (!arguments.output.empty()) return arguments.output;
     const fs::path& first = arguments.shards.front();
@@ -54,6 +64,7 @@ class Progress {
 };
 
 int act(const Arguments& arguments) {
+    refuse_pattern_without_files(arguments.shards);
     const fs::path output = output_of(arguments);
     StopSignals signals;
     signals.set_last_words("stopped; nothing was written");

@@ -88,7 +88,9 @@ class Batch {
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
         if (!is_alone && !lines.empty())
-            progress_.message("the other prompts have other lengths, so the same budgets are other shares of them");
+            progress_.message(
+                "the other prompts have other lengths: a budget in entries keeps another share of them, and a share "
+                "keeps another number of entries");
     }
 
  private:
@@ -137,9 +139,9 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
             });
         }));
     } catch (const program::EmptyShard& empty) {
+        for (const std::string& reason : empty.left_out) progress.warning(program::left_out_warning(job, reason));
         progress.warning(empty.what());
         return {.was_complete = true, .n_left_out = empty.left_out.size(), .timings = {}, .is_empty_shard = true};
-        for (const std::string& reason : empty.left_out) progress.warning(program::left_out_warning(job, reason));
     }
     const engine::Model& model = *opened;
     if (job.shard)
