@@ -33,6 +33,11 @@ std::string text_of_length(const SampleRequest& request, int64_t length, uint64_
     return text;
 }
 
+constexpr int64_t most_repeats = 1000;
+
+/// Returns a number for two places in lists, which stays the same if a list gets longer (Cantor's pairing function).
+int64_t number_of_pair(int64_t a, int64_t b) { return (a + b) * (a + b + 1) / 2 + b; }
+
 /// Returns the samples "timing-<length>-<new tokens>-<repeat>", ordered by repeat, so that a slow minute of the machine
 /// affects all lengths alike. Repeats have different texts, because results of equal samples count as one.
 std::vector<TaskSample> make_samples(const SampleRequest& request) {
@@ -46,16 +51,23 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
     require_lengths_fit_context(lengths, longest);
     std::vector<TaskSample> samples;
     for (int64_t repeat = 0; repeat < values.integer("repeat"); ++repeat) {
-        for (const int64_t length : lengths) {
+        for (size_t i = 0; i < lengths.size(); ++i) {
             throw_if_stopped(request.stop);
+            const int64_t length = lengths[i];
             const std::string text = text_of_length(request, length, static_cast<uint64_t>(repeat));
-            for (const int64_t n_new : counts) {
+            for (size_t j = 0; j < counts.size(); ++j) {
+                const int64_t n_new = counts[j];
                 TaskSample sample{.length = length, .n_new = n_new};
                 sample.id = fmt::format("{}-{}-{}-{}", request.task.name, length, n_new, repeat);
                 if (std::ranges::find(samples, sample.id, &TaskSample::id) != samples.end())
                     throw UsageError(fmt::format(
                         "the length {} with {} new tokens is given twice: give each combination once", length, n_new));
-                sample.number = static_cast<int>(samples.size());
+                const int64_t number =
+                    number_of_pair(static_cast<int64_t>(i), static_cast<int64_t>(j)) * most_repeats + repeat;
+                if (number > std::numeric_limits<int>::max())
+                    throw UsageError(fmt::format("--lengths and --tokens have {} and {} values: use fewer values",
+                                                 lengths.size(), counts.size()));
+                sample.number = static_cast<int>(number);
                 sample.subset = fmt::format("{} new tokens", n_new);
                 sample.context = text;
                 samples.push_back(std::move(sample));
@@ -78,7 +90,7 @@ Task timing_task() {
         .parameters = {integers_parameter("lengths", "512,1024,2048", {.low = 1}, "Lengths of the prompts, in tokens"),
                        integers_parameter("tokens", "32", {.low = 2},
                                           "Numbers of new tokens; the prefill computes the first of them"),
-                       integer_parameter("repeat", 5, {.low = 1, .high = 1000},
+                       integer_parameter("repeat", 5, {.low = 1, .high = most_repeats},
                                          "Number of prompts per length and number of new tokens, after one warm-up")},
         .n_new = 32,
         .applies_template = false,  // its tokens would add to the lengths

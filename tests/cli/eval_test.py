@@ -524,12 +524,21 @@ class Timing(ProgramTest):
             self.assertAlmostEqual(row["step_s"], 1 / row["tokens_per_s"])
         self.assertNotIn("wrong", done.stderr)  # there are no answers
         self.assertIn("Medians over n = 3 samples", self.made("inspect", "t.h5").stdout)
-        # More repeats extend the trace.
-        self.made(*self.COMMAND, "--repeat", 4, "-o", "t.h5", "-q")
-        with h5py.File(self.path("t.h5")) as trace:
-            again = trace["results/timing"][:]
-        self.assertEqual(len(again), 32)
-        self.assertEqual(sorted(rows["first_token_s"]), sorted(again["first_token_s"][:24]))
+
+    def test_more_repeats_lengths_and_steps_extend_a_trace(self):
+        command, times = self.COMMAND, {}
+        for changes, n in ((("--lengths", 64, "--tokens", 4), 1), (("--lengths", "64,96", "--tokens", 4), 2),
+                           (("--lengths", "64,96", "--tokens", "4,8"), 2), (("--lengths", "64,96,80", "--tokens", "4,8"), 3)):
+            arguments = [*command[:5], *changes, *command[9:], "--repeat", n, "-o", "more.h5"]
+            done = self.made(*arguments)
+            if times:
+                self.assertIn("extending more.h5 from", done.stderr)
+            with h5py.File(self.path("more.h5")) as trace:
+                found = {(row["sample_id"], row["policy"]): row["first_token_s"] for row in trace["results/timing"][:]}
+            self.assertLess(len(times), len(found))
+            self.assertEqual(times, {run: found[run] for run in times}, "finished runs are not repeated")
+            times = found
+        self.assertEqual(len(times), 3 * 2 * 3 * 2)
 
     def test_answers_have_the_number_of_steps(self):
         self.made(*self.COMMAND, "--repeat", 1, "-o", "one.h5", "-q")

@@ -1,5 +1,7 @@
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "engine/common/engine_error.h"
@@ -37,16 +39,28 @@ TEST_CASE("timing: every repeat has each length and number of new tokens", "[tim
     CHECK(samples[1].subset == "16 new tokens");
     std::set<std::string> texts;
     for (size_t i = 0; i < samples.size(); ++i) {
-        CHECK(samples[i].number == static_cast<int>(i));
         const auto n_tokens = static_cast<int64_t>(tokenizer().encode(samples[i].context, false, false).size());
         CHECK(n_tokens <= samples[i].length);
         CHECK(n_tokens > samples[i].length - 8);  // a word has at most 8 tokens
         texts.insert(samples[i].context);
     }
     CHECK(texts.size() == 6);  // one per length and repeat
-    const auto more = samples_of({{"lengths", "100-300+100"}, {"tokens", "4,16"}, {"repeat", "3"}});
-    REQUIRE(more.size() == 18);
-    for (size_t i = 0; i < samples.size(); ++i) CHECK(more[i].context == samples[i].context);
+}
+
+TEST_CASE("timing: samples keep their numbers when lengths, numbers of tokens or repeats are added", "[timing]") {
+    std::map<int, std::string> known;
+    for (const auto& [lengths, tokens, repeats] : std::vector<std::array<std::string, 3>>{
+             {"100", "4", "1"}, {"100,300", "4", "2"}, {"100,300,200", "4,16", "20"}, {"100,300", "4,16,8", "3"}}) {
+        CAPTURE(lengths, tokens, repeats);
+        const auto samples = samples_of({{"lengths", lengths}, {"tokens", tokens}, {"repeat", repeats}});
+        std::set<int> numbers;
+        for (const TaskSample& sample : samples) {
+            numbers.insert(sample.number);
+            const std::string content = sample.id + sample.context;
+            CHECK(known.try_emplace(sample.number, content).first->second == content);
+        }
+        CHECK(numbers.size() == samples.size());
+    }
 }
 
 TEST_CASE("timing: lengths and numbers of tokens that cannot be measured are refused", "[timing]") {
