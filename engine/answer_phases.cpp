@@ -1,5 +1,7 @@
 #include "engine/answer_phases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -27,6 +29,26 @@ std::vector<AnswerStart> AnswerPhases::read_question(const Prompt& prompt, std::
     }
     read_question(prompt, starts);
     return starts;
+}
+
+void AnswerPhases::add_copies(std::vector<AnswerStart>& starts) const {
+    if (options_.batch == 1 || !starts.front().error.empty()) return;
+    const AnswerStart& first = starts.front();
+    bool shares = first.acts();
+    for (int layer = 0; layer < first.cache.n_layers(); ++layer) shares = shares || first.cache.stores_parts(layer);
+    std::string error = fmt::format(
+        "the sequences of a batch of {} would share the policy's state or its stored entries: use --batch 1",
+        options_.batch);
+    if (!shares) {
+        starts.reserve(static_cast<size_t>(options_.batch));
+        error = catch_single_run_failure([&] {
+            while (static_cast<int64_t>(starts.size()) < options_.batch) {
+                const AnswerStart& one = starts.front();
+                starts.push_back({one.cache.clone(options_.n_new), {}, one.position, one.logits, one.run});
+            }
+        });
+    }
+    starts.front().error = error;
 }
 
 void AnswerPhases::give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts) {

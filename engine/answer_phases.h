@@ -37,6 +37,10 @@ class AnswerPhases {
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
 
+    /// Appends `options.batch` - 1 copies of the only start, each with its own cache. Gives the start an error if its
+    /// copies would share entries or the state of the policy.
+    void add_copies(std::vector<AnswerStart>& starts) const;
+
     /// Restores the runs' caches to their state before the question. Invalidates the starts.
     static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 

@@ -306,11 +306,14 @@ struct Experiment::Impl {
             ActiveRun* alive[] = {&run};
             auto starts = answering.read_question(questions[q].prompt, alive, q + 1 == questions.size());
             const double first_token = watch.seconds();
+            answering.add_copies(starts);
+            const bool is_alone = starts.size() == 1;
             const auto prompt_record = [&] { return question_record(questions, q, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.whole_record());
-            const auto generation = std::move(answering.decode(starts, make_token_callback(alive, owner), nullptr,
-                                                               make_switch_callback(alive, owner))[0]);
+            const auto generation =
+                std::move(answering.decode(starts, is_alone ? make_token_callback(alive, owner) : nullptr, nullptr,
+                                           is_alone ? make_switch_callback(alive, owner) : nullptr)[0]);
             const uint64_t peak = peak_resident_bytes();
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) results.write(index, prompt_record());
@@ -323,7 +326,8 @@ struct Experiment::Impl {
             }
             record.decode_s = generation.seconds;
             if (generation.seconds > 0 && !generation.ids.empty())
-                record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
+                record.decode_tokens_per_s =
+                    static_cast<double>(starts.size() * (generation.ids.size() - 1)) / generation.seconds;
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, first.n_visible(), full_cache, references[q], record);
             if (!results.has_run(index, run.index())) results.write(index, run.index(), record);

@@ -39,6 +39,8 @@ struct ExperimentOptions : RunOptions {
     /// Whether to throw if no policy can run on the first prompt. Otherwise, impossible runs are recorded as failed.
     bool require_possible_run = true;
     std::string commit = {};  ///< commit of kvscope, which each run records; empty if unknown
+    /// Isolated runs: number of equal sequences that are decoded as one batch, each with its own cache.
+    int64_t batch = 1;
     /// Tokens that end an answer, in addition to the model's. With any, no token that ends an answer can be its first.
     std::vector<int32_t> end_ids = {};
 };

@@ -26,7 +26,7 @@ double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
 }
 
 double bytes_of_caches(const policies::CacheSize& size, int64_t n_after, std::span<const RunPlan> plans,
-                       bool isolated) {
+                       const ExperimentOptions& options) {
     const policies::ModelShape& shape = size.shape;
     const double of_token = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * size.bytes_per_number;
     double sum = 0, largest = 0;
@@ -38,7 +38,8 @@ double bytes_of_caches(const policies::CacheSize& size, int64_t n_after, std::sp
         sum += bytes;
         largest = std::max(largest, bytes);
     }
-    return of_token * static_cast<double>(size.n_tokens + n_after) + (isolated ? largest : sum);
+    const double full = of_token * static_cast<double>(size.n_tokens + n_after);
+    return options.isolated ? std::max(full + largest, full * static_cast<double>(options.batch)) : full + sum;
 }
 
 double bytes_of_window(const policies::ModelShape& shape, int64_t n_tokens, const ExperimentOptions& options) {
@@ -58,7 +59,7 @@ uint64_t least_memory_bytes(const Model& model, std::span<const Prompt> prompts,
         const int64_t n_answer = options.ignore_eos ? options.n_new : std::min<int64_t>(options.n_new, 1);
         const int64_t n_after = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + n_answer;
         double bytes = bytes_of_window(size.shape, size.n_tokens, options);
-        if (model.device().is_processor()) bytes += bytes_of_caches(size, n_after, plans, options.isolated);
+        if (model.device().is_processor()) bytes += bytes_of_caches(size, n_after, plans, options);
         most = std::max(most, bytes);
     }
     return static_cast<uint64_t>(most);

@@ -26,6 +26,7 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     row.length = sample.length;
     row.depth = sample.depth;
     row.subset = sample.subset;
+    row.batch = sample.batch;
     add_score(row, sample.scorer.value_or(task.scorer), sample.answers);
     return row;
 }
@@ -95,6 +96,7 @@ void evaluate_task(
         rows.resize(plans.size());
         how.n_new = samples[i].n_new > 0 ? samples[i].n_new : options.n_new;
         how.end_ids = samples[i].end_ids;
+        how.batch = samples[i].batch;
         if (!std::exchange(is_warm, true)) Experiment(model, left, how, progress).run(std::span(&samples[i].prompt, 1));
         const Stopwatch watch;
         Experiment experiment(model, left, how, progress);

@@ -41,7 +41,7 @@ constexpr std::array scalars = {
     Scalar{"first_token_s", "First token", "s", 3, lowest, false, true, column_value<&ResultRow::first_token_s>},
     Scalar{"decode_s", "Decoding", "s", 3, lowest, false, true, column_value<&ResultRow::decode_s>},
     Scalar{"step_s", "Decoding step", "s", 4, lowest, false, true,
-           [](const Result& result) { return 1 / result.row.tokens_per_s; }},
+           [](const Result& result) { return static_cast<double>(result.row.batch) / result.row.tokens_per_s; }},
     Scalar{"tokens_per_s", "Tokens per second", "", 2, highest, false, true, column_value<&ResultRow::tokens_per_s>},
     Scalar{"peak_bytes", "Peak bytes", "", 0, lowest, false, true, column_value<&ResultRow::peak_bytes>},
 };

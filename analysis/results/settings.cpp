@@ -94,6 +94,10 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
          }},
         {"depth", "Depth", "", false, false,
          [](const Result& result) { return number_value(result.row.depth, fmt::format("{:.4g}", result.row.depth)); }},
+        {"batch", "Batch", "", false, false,
+         [](const Result& result) {
+             return number_value(static_cast<double>(result.row.batch), fmt::format("{}", result.row.batch));
+         }},
         {"model", "Model", "", false, false, [](const Result& result) { return named_value(result.row.model); }},
         {"dtype", "Number type", "", false, false, [](const Result& result) { return named_value(result.row.dtype); }},
         {"question", "Question", "", false, false, question_value},

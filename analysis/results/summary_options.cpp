@@ -36,8 +36,8 @@ std::vector<FigureOption> summary_options() {
              {},
              "score"},
             {"rows",
-             "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, model, dtype, "
-             "question, trace, or a parameter; default: policy, and question if policies see it in some rows only",
+             "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, batch, model, "
+             "dtype, question, trace, or a parameter; default: policy, and question if policies see it in some rows only",
              {},
              {},
              "policy"},

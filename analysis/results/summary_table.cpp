@@ -203,7 +203,10 @@ Table overview_of_results(std::span<const Result> results) {
 
 Table overview_of_costs(std::span<const Result> results) {
     Table table{"results", "Medians over samples", {}, {}};
-    add_overview(table, results, cost_scalars(), {"length", "subset", "policy", "budget"}, leading_columns,
+    std::vector<std::string> settings{"length", "subset", "policy", "budget"};
+    if (std::ranges::any_of(results, [](const Result& result) { return result.row.batch > 1; }))
+        settings.insert(settings.begin() + 2, "batch");
+    add_overview(table, results, cost_scalars(), settings, leading_columns,
                  [](const Summary& summary, size_t row) { return leading_cells(summary, 0, row); });
     return table;
 }

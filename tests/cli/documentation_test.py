@@ -116,6 +116,8 @@ def shortened(command):
         if "timing" in words and name != "--lengths":  # it has no depths, samples or -n
             continue
         words = set_option(words, name, value)
+    if "timing" in words:
+        words = set_option(words, "--repeat", "1")
     return shlex.join(words)
 
 

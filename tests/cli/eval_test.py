@@ -540,6 +540,29 @@ class Timing(ProgramTest):
             times = found
         self.assertEqual(len(times), 3 * 2 * 3 * 2)
 
+    def test_a_batch_of_equal_sequences(self):
+        done = self.run_program(*self.COMMAND[:7], "--tokens", 8, "--batch", "1,3", *self.COMMAND[9:], "--policy",
+                                "think:ratio=0.5", "--repeat", 1, "-o", "b.h5", "--format", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)  # because of think's batch
+        with h5py.File(self.path("b.h5")) as trace:
+            rows = trace["results/timing"][:]
+        self.assertEqual(sorted(set(rows["batch"])), [1, 3])
+        complete = rows[rows["status"] == b"complete"]
+        alone, batch = (complete[complete["batch"] == n] for n in (1, 3))
+        answers = {(row["length"], row["policy"]): row["prediction"] for row in alone}
+        for row in batch:
+            self.assertEqual(row["prediction"], answers[row["length"], row["policy"]])
+            self.assertAlmostEqual(row["tokens_per_s"] * row["decode_s"], 3 * 7, msg="7 steps of 3 sequences")
+        self.assertEqual({row["policy"] for row in batch}, {b"full", b"snapkv"})
+        failed = rows[rows["status"] != b"complete"]
+        self.assertEqual({(row["policy"], row["batch"]) for row in failed}, {(b"think", 3)})
+        self.assertIn(b"would share", failed[0]["status"])
+        table = json.loads(done.stdout)
+        self.assertEqual({row["batch"] for row in table}, {"1", "3"})
+        for row in table:
+            if row["step_s"]:
+                self.assertAlmostEqual(row["step_s"], int(row["batch"]) / row["tokens_per_s"])
+
     def test_answers_have_the_number_of_steps(self):
         self.made(*self.COMMAND, "--repeat", 1, "-o", "one.h5", "-q")
         done = self.made("export", "one.h5", "--figure", "results-table", "--cells", "step_s", "--columns", "length", "--blocks",

@@ -111,7 +111,7 @@ class Rows(ProgramTest):
                     "length": prompt.attrs["n_tokens"], "prediction": a["output_text"], "answers_json": "[]", "metric": "",
                     "scored_as": "", "status": f"failed: {a['message']}" if failed else "complete", "model": model["name"],
                     "dtype": model["dtype"], "device": a["device"], "instructions": a["instructions"], "commit": a["commit"],
-                    "seed": a["seed"], "question_seen": prompt.attrs["query_aware"], "repeat": 0}
+                    "seed": a["seed"], "question_seen": prompt.attrs["query_aware"], "repeat": 0, "batch": 1}
         for column, value in expected.items():
             self.assertEqual(row[column], value, f"{column} of {a['label']}")
         numbers = {column: numpy.nan for column in ("depth", "score", "seconds", *MEASURES, *COUNTS, *TIMES)}

@@ -149,6 +149,9 @@ TEST_CASE("the least memory of runs is the memory of their caches", "[processor]
     CHECK(of({plan("snapkv:window=8", "400")}) == (110 + 110) * of_token);
     options.isolated = true;
     CHECK(of({plan("snapkv:window=8", "40"), plan("h2o", "20%")}) == (110 + 50) * of_token);
+    options.batch = 3;
+    CHECK(of({plan("snapkv:window=8", "40")}) == 3 * 110 * of_token);
+    options.batch = 1;
     options.record = true;
     options.window = 64;
     CHECK(of({}) == 110 * of_token + uint64_t{2} * 4 * (64 * 64 + 100) * 4);

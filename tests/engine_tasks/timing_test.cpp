@@ -49,10 +49,14 @@ TEST_CASE("timing: every repeat has each length and number of new tokens", "[tim
 
 TEST_CASE("timing: samples keep their numbers when lengths, numbers of tokens or repeats are added", "[timing]") {
     std::map<int, std::string> known;
-    for (const auto& [lengths, tokens, repeats] : std::vector<std::array<std::string, 3>>{
-             {"100", "4", "1"}, {"100,300", "4", "2"}, {"100,300,200", "4,16", "20"}, {"100,300", "4,16,8", "3"}}) {
-        CAPTURE(lengths, tokens, repeats);
-        const auto samples = samples_of({{"lengths", lengths}, {"tokens", tokens}, {"repeat", repeats}});
+    for (const auto& [lengths, tokens, batches, repeats] :
+         std::vector<std::array<std::string, 4>>{{"100", "4", "1", "1"},
+                                                 {"100,300", "4", "1", "2"},
+                                                 {"100,300,200", "4,16", "1", "20"},
+                                                 {"100,300", "4,16,8", "1,4,2", "3"}}) {
+        CAPTURE(lengths, tokens, batches, repeats);
+        const auto samples =
+            samples_of({{"lengths", lengths}, {"tokens", tokens}, {"batch", batches}, {"repeat", repeats}});
         std::set<int> numbers;
         for (const TaskSample& sample : samples) {
             numbers.insert(sample.number);
@@ -61,6 +65,16 @@ TEST_CASE("timing: samples keep their numbers when lengths, numbers of tokens or
         }
         CHECK(numbers.size() == samples.size());
     }
+}
+
+TEST_CASE("timing: every combination of length and number of tokens has each batch", "[timing]") {
+    const auto samples = samples_of({{"lengths", "100"}, {"tokens", "4,16"}, {"batch", "1-4*2"}, {"repeat", "1"}});
+    REQUIRE(samples.size() == 6);
+    CHECK(samples[0].id == "timing-100-4-0");
+    CHECK(samples[4].id == "timing-100-16-b2-0");
+    CHECK(samples[4].batch == 2);
+    CHECK(samples[4].context == samples[0].context);
+    CHECK_THROWS_WITH(samples_of({{"lengths", "50"}, {"batch", "2,2"}}), Contains("a batch of 2 is given twice"));
 }
 
 TEST_CASE("timing: lengths and numbers of tokens that cannot be measured are refused", "[timing]") {

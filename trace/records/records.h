@@ -165,6 +165,7 @@ struct ResultRow {
     std::uint64_t seed = 0;
     std::int64_t question_seen = -1;
     std::int64_t repeat = 0;
+    std::int64_t batch = 1;
     double kl = unknown;
     double kl_stderr = unknown;
     double kl_steps = unknown;

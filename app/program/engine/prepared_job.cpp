@@ -377,7 +377,9 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
             return;  // an existing trace shows that the memory suffices
     }
     const size_t longest_list = prepared.n_prompts_there < prompts.size() ? prepared.n_prompts_there : 0;
-    engine::require_memory(model, prompts, plans_left(prepared, longest_list), prepared.job.experiment,
+    engine::ExperimentOptions options = prepared.job.experiment;
+    for (const auto& sample : prepared.samples) options.batch = std::max(options.batch, sample.batch);
+    engine::require_memory(model, prompts, plans_left(prepared, longest_list), options,
                            !prepared.job.task     ? "use a shorter prompt, fewer policies and budgets, or --isolated"
                            : prepared.job.profile ? "use shorter --lengths"
                            : prepared.job.task_values.has("lengths")

@@ -43,6 +43,7 @@ struct TaskSample {
     std::string subset{};               ///< part of the task, such as "niah_single_1"; empty if the task has no parts
     std::string separator = "\n\n";     ///< text between context and question
     int64_t n_new = 0;                  ///< largest number of answer tokens; 0: the task's number
+    int64_t batch = 1;                  ///< equal sequences that are decoded as one batch, if the task measures times
     std::optional<Scorer> scorer = {};  ///< instead of the task's scorer
     bool applies_template = true;       ///< whether the chat template is applied, if the task applies it
     /// Tokens that end the answer, in addition to the model's. If there are any, the first token of an
