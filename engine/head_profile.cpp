@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -151,6 +152,9 @@ std::optional<std::vector<double>> measure_sample(const Model& model, HeadMeasur
 const Task& head_profile_task() {
     static const Task task = [] {
         Task with_defaults = niah();
+        constexpr std::array used{"lengths", "depths", "samples", "needle", "haystack", "haystack_order", "seed"};
+        std::erase_if(with_defaults.parameters,
+                      [&](const auto& one) { return std::ranges::find(used, one.name) == used.end(); });
         for (auto& parameter : with_defaults.parameters) {
             if (parameter.name == "lengths") parameter.fallback = "500,1000,2000";
             if (parameter.name == "samples") parameter.fallback = int64_t{2};
@@ -163,7 +167,8 @@ const Task& head_profile_task() {
 
 std::vector<PreparedSample> prepare_head_profile(const Model& model, HeadMeasure measure, TaskOptions needles,
                                                  const PromptOptions& prompt) {
-    policies::ParameterValues& values = needles.values;
+    policies::ParameterValues values(niah().parameters);
+    for (const auto& given : needles.values.declared()) values.set_value(given.name, needles.values.value(given.name));
     const auto lengths = values.integers("lengths");
     const auto depths = values.reals("depths");
     const int64_t n_samples = values.integer("samples");
@@ -177,6 +182,7 @@ std::vector<PreparedSample> prepare_head_profile(const Model& model, HeadMeasure
                 values.set_value("lengths", std::to_string(length));
                 values.set_value("depths", policies::to_text(depth));
                 values.set_value("seed", std::to_string(seed++));
+                needles.values = values;
                 PreparedSample& sample =
                     samples.emplace_back(std::move(prepare_samples(model, niah(), needles, prompt)[0]));
                 sample.id = sample.prompt.name = fmt::format("niah-{}-{}-{}", length, policies::to_text(depth), i);

@@ -113,6 +113,8 @@ def shortened(command):
             continue
         if "ruler" in words and name in ("--lengths", "--depths"):  # its prompts have a smallest length and no depth
             continue
+        if "--depth-intervals" in words and name == "--depths":  # only one of both is allowed
+            continue
         if "timing" in words and name != "--lengths":  # it has no depths, samples or -n
             continue
         words = set_option(words, name, value)

@@ -296,6 +296,23 @@ class WrongUsage(ProgramTest):
         self.assertFalse(self.path("w.h5.part").exists())
         self.made(*self.NEEDLES, "--budget", 64)
 
+    def test_facts_and_haystack_of_the_user(self):
+        self.path("essays").mkdir()
+        for name in "ba":
+            self.path(f"essays/{name}.txt").write_text(f"The essay {name} is short. " * 9)
+        self.made(*self.NEEDLES[:-1], "essays.h5", "--budget", 64, "--haystack", "essays", "--haystack-order", "text",
+                  "--values", "words", "--n-values", 2)
+        with h5py.File(self.path("essays.h5")) as trace:
+            rows = trace["results/niah"][:]
+        answers = json.loads(rows[0]["answers_json"])
+        self.assertEqual(len(set(answers)), 2)
+        for word in answers:
+            self.assertRegex(word, "^[a-z.' ]+-[a-z.' -]+$")
+        self.path("essays/a.txt").rename(self.path("essays/a.md"))
+        self.path("essays/b.txt").unlink()
+        self.refuses(2, ["essays: the haystack is empty", "a folder with .txt files"], *self.NEEDLES, "--budget", 64,
+                     "--haystack", "essays")
+
     def test_an_empty_haystack(self):
         for name, text in (("empty.txt", ""), ("blank.txt", " \n\t\n")):
             self.path(name).write_text(text)

@@ -68,7 +68,7 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
             Flag& flag = flags_[parameter.name];
             std::string fallback =
                 parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
-            if (parameter.kind == ParameterKind::file && fallback.empty()) fallback = "none";
+            if (fallback.empty()) fallback = "none";
             fallback += of_task;
             if (flag.option) {
                 flag.option->description(flag.option->get_description() + "; " + parameter.help + of_task);

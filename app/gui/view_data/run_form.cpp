@@ -233,7 +233,7 @@ std::string RunForm::task_file_problem() const {
         if (path.empty() && task()->task->needs_file)
             return fmt::format("The task {} needs a file: set {}.", task()->task->name, parameter.name);
         if (!path.empty() && !is_there(path)) return fmt::format("{}: there is no file {}", parameter.name, path);
-        const bool may_be_folder = task()->task->reads_folder && parameter.name == "file";
+        const bool may_be_folder = !task()->task->ending_in_folder(parameter.name).empty();
         if (fs::is_directory(path, error) && !may_be_folder)
             return fmt::format("{}: {} is a folder: choose a file in it", parameter.name, path);
     }

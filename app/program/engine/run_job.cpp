@@ -59,9 +59,10 @@ engine::TaskOptions read_task_files(const engine::Task& task, policies::Paramete
         const std::string shown = display_name_of_input(path);
         const size_t largest = task.needs_file ? largest_benchmark_file : largest_prompt;
         std::error_code error;
-        if (task.reads_folder && parameter.name == "file" && std::filesystem::is_directory(path, error)) {
+        const std::string_view ending = task.ending_in_folder(parameter.name);
+        if (!ending.empty() && std::filesystem::is_directory(path, error)) {
             for (const auto& entry : std::filesystem::directory_iterator(path))
-                if (entry.path().extension() == ".jsonl")
+                if (entry.path().extension() == ending)
                     options.files[parameter.name + "/" + entry.path().filename().string()] =
                         read_utf8_text(entry.path(), entry.path().string(), largest);
         } else {

@@ -76,6 +76,11 @@ void require_samples(const SampleRequest& request, std::span<const TaskSample> s
     throw UsageError(request.left_out && !request.left_out->empty() ? request.left_out->front() : otherwise);
 }
 
+std::string_view Task::ending_in_folder(std::string_view parameter) const {
+    if (reads_folder && parameter == "file") return ".jsonl";
+    return !text_folder.empty() && parameter == text_folder ? ".txt" : "";
+}
+
 const Task& task_named(std::string_view name) {
     std::vector<std::string> names;
     for (const Task& task : tasks()) {

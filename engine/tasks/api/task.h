@@ -54,7 +54,7 @@ struct TaskSample {
 struct TaskOptions {
     policies::ParameterValues values;
     /// Contents of the files that `values` names, by parameter, and of the task's assets, by their names. If a
-    /// parameter names a folder, its .jsonl files are "PARAMETER/FILE".
+    /// parameter names a folder, its files are "PARAMETER/FILE" (Task::ending_in_folder).
     std::map<std::string, std::string> files{};
 };
 
@@ -85,6 +85,7 @@ struct Task {
     std::vector<policies::Parameter> parameters;
     bool needs_file = false;            ///< whether the parameter `file` must name a file
     bool reads_folder = false;          ///< whether the parameter `file` may name a folder of .jsonl files
+    std::string text_folder{};          ///< parameter that may name a folder of .txt files
     int64_t n_new = 0;                  ///< default of the largest number of answer tokens
     std::vector<std::string> assets{};  ///< files of assets/ that make_samples reads from TaskOptions::files
     bool applies_template = true;       ///< whether the model's chat template is applied, unless the user disables it
@@ -96,6 +97,9 @@ struct Task {
     bool text_determines_answers = false;
     /// @throws UsageError for options that give no samples
     std::vector<TaskSample> (*make_samples)(const SampleRequest&) = nullptr;
+
+    /// Returns the ending of the files in a folder that a parameter may name; "" if it may name no folder.
+    [[nodiscard]] std::string_view ending_in_folder(std::string_view parameter) const;
 };
 
 /// @throws UsageError if a context of one of these lengths, in tokens, and the new tokens exceed the model's context
