@@ -10,6 +10,7 @@
 #include "engine/tasks/api/task.h"
 #include "engine/tasks/niah/facts.h"
 #include "engine/tasks/niah/haystack.h"
+#include "engine/tasks/niah/rouge1.h"
 
 namespace kvscope::engine {
 namespace niah_file {
@@ -22,6 +23,17 @@ using policies::ParameterValues;
 using policies::SeededRandom;
 
 constexpr int samples_of_a_round = 3;
+
+/// Returns the scorer of kvpress and KVCache-Factory, which compare an answer with the needle (there times 10).
+Scorer rouge1_of_needles(const Facts& facts) {
+    std::string reference;
+    for (const auto& needle : facts.needles)
+        if (!needle.facts.empty()) reference += needle.text + " ";
+    const auto score = [reference](std::string_view prediction, std::span<const std::string>) {
+        return niah::rouge1(prediction, reference);
+    };
+    return {"rouge1_score", score, "niah as in kvpress"};
+}
 
 /// Returns a percentage near the start or the end of the text, as `logistic` of NeedleInAHaystack.
 double sigmoid_percentage(double percentage) {
@@ -76,6 +88,7 @@ class SampleMaker {
             if (sentences.size() == 1 || count(sample.context) <= length) break;
             sentences.pop_back();
         }
+        if (request_.options.values.text("score_as") == "kvpress") sample.scorer = rouge1_of_needles(facts);
         sample.question = std::move(facts.question);
         sample.answers = std::move(facts.answers);
         return sample;
@@ -216,6 +229,9 @@ std::vector<policies::Parameter> parameters() {
                        "Text for the haystack: a text file, RULER's PaulGrahamEssays.json, or a folder of .txt files"),
         choice_parameter("haystack_order", {"shuffled", "text"}, "shuffled",
                          "Order of the sentences of --haystack: random, or as in the text"),
+        choice_parameter("score_as", {"upstream", "kvpress"}, "upstream",
+                         "Share of the values that the answer contains, as RULER; or the words that answer and needle "
+                         "share (rouge1), as kvpress and KVCache-Factory"),
         seed_parameter("seed", "Seed of the first sample")};
 }
 

@@ -1,20 +1,26 @@
 """Samples of the task niah: tests/data/niah/samples.json.
 
-An independent implementation of the task draws facts and sentences with the tokenizer of tests/data/ruler, and the
-depths at intervals are those of the class LLMNeedleHaystackTester at commit 7b90d28.
+An independent implementation of the task draws facts and sentences with the tokenizer of tests/data/ruler. The depths
+at intervals are those of the class LLMNeedleHaystackTester at commit 7b90d28, and the stems those of nltk 3.10.4, with
+which rouge1 is computed as in rouge_score 0.1.2.
 
   depths    a list of {min, max, intervals, spacing, depths}
   samples   a list of {options, samples}; a sample has id, number, sha256 (of the context), question, answers, spans
             and n_new; the first also has the context
 
+  rouge1    a list of {prediction, reference, score}
+  stems     words and their stems, and the SHA-256 of the lines "word stem" of all words with all suffixes
+
 usage: python scripts/golden/niah.py --niah FOLDER    # a clone of https://github.com/gkamradt/LLMTest_NeedleInAHaystack
 """
 
 import argparse
+import collections
 import hashlib
 import itertools
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -22,6 +28,7 @@ import types
 import uuid
 
 import tokenizers
+from nltk.stem.porter import PorterStemmer
 
 COMMIT = "7b90d28"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -216,6 +223,40 @@ def samples(changes):
     return {"options": changes, "samples": found}
 
 
+SUFFIXES = ["", "s", "es", "ies", "ied", "ed", "eed", "ing", "ly", "ally", "ness", "iveness", "ational", "ization", "izer", "ement",
+            "ability", "ology", "fully", "ation", "ying", "lling", "y", "e", "ates", "alism"]
+SENTENCES = ["The special magic number of the lantern is 123456.", "The best thing to do in San Francisco is eat a sandwich!",
+             "Skies were dying; the outings' news proceeded.", "\u00c9mile's caf\u00e9s are closing-early, aren't they?", "", "a b c"]
+
+
+def words_with_suffixes():
+    lists = [(ROOT / f"assets/wonderwords/{name}list.txt").read_text().splitlines() for name in ("noun", "adjective", "verb")]
+    words = sorted({word.strip() for word in itertools.chain(*lists) if re.fullmatch("[a-z]+", word.strip())})
+    return [word + suffix for word in words for suffix in SUFFIXES]
+
+
+def rouge1(prediction, reference):
+    stem = PorterStemmer().stem
+    counts = [collections.Counter(stem(word) if len(word) > 3 else word for word in re.findall("[a-z0-9]+", text.lower()))
+              for text in (prediction, reference)]
+    common, (n_predicted, n_wanted) = (counts[0] & counts[1]).total(), (max(count.total(), 1) for count in counts)
+    precision, recall = common / n_predicted, common / n_wanted
+    return 2 * precision * recall / (precision + recall) if common else 0.0
+
+
+def scores():
+    choose, words, stem = random.Random(4), words_with_suffixes(), PorterStemmer().stem
+    lines = "".join(f"{word} {stem(word)}\n" for word in words)
+    pairs = list(itertools.product(SENTENCES, SENTENCES))
+    for _ in range(220):
+        common = choose.sample(words, 6)
+        one, other = ([*choose.choices(common, k=choose.randint(0, 9)), *choose.choices(words, k=choose.randint(0, 3))] for _ in "ab")
+        pairs.append((choose.choice([" ", ", ", "-"]).join(one).title(), " ".join(other)))
+    return {"rouge1": [{"prediction": a, "reference": b, "score": rouge1(a, b)} for a, b in pairs],
+            "stems": {"words": {word: stem(word) for word in choose.sample(words, 150)},
+                      "sha256": hashlib.sha256(lines.encode()).hexdigest(), "suffixes": SUFFIXES}}
+
+
 def tester_class(repository):
     """Returns the class whose constructor computes the depths, without the packages of its providers."""
     path = f"{COMMIT}:needlehaystack/llm_needle_haystack_tester.py"
@@ -233,7 +274,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--niah", required=True, help="clone of LLMTest_NeedleInAHaystack, or its git directory")
     tester = tester_class(parser.parse_args().niah)
-    golden = {"depths": [], "samples": [samples(changes) for changes in CASES]}
+    golden = {"depths": [], "samples": [samples(changes) for changes in CASES], **scores()}
     for low, high, n, spacing in DEPTHS:
         percentages = tester(model_to_test=types.SimpleNamespace(model_name=""), needle="n", retrieval_question="q",
                              document_depth_percent_min=low, document_depth_percent_max=high,

@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include "common/file_text.h"
 #include "common/json.h"
 #include "common/sha256.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/task.h"
+#include "engine/tasks/niah/rouge1.h"
 
 using namespace kvscope;
 using namespace kvscope::engine;
@@ -127,6 +131,40 @@ TEST_CASE("niah: a folder of texts is read in the order of the names", "[niah]")
     options.files.erase("haystack/a.txt");
     options.files.erase("haystack/b.txt");
     CHECK_THROWS_WITH(samples_of(options), Contains("essays: the haystack is empty"));
+}
+
+TEST_CASE("niah: rouge1 is that of the package rouge_score", "[niah]") {
+    for (const json& one : golden()["rouge1"]) {
+        CAPTURE(one.dump());
+        const std::string prediction = one["prediction"], reference = one["reference"];
+        CHECK(niah::rouge1(prediction, reference) == Approx(one["score"].get<double>()).margin(1e-12));
+    }
+    const auto samples = samples_with({{"score_as", "kvpress"}, {"n_values", "2"}});
+    REQUIRE(samples[0].scorer);
+    CHECK(samples[0].scorer->scored_as == "niah as in kvpress");
+    const auto [begin, end] = samples[0].spans[1];
+    const std::string needle = samples[0].context.substr(begin, end - begin);
+    CHECK(samples[0].scorer->score(needle, samples[0].answers) == Approx(2.0 / 3));  // one of two equally long needles
+    CHECK_FALSE(samples_with({})[0].scorer);
+}
+
+TEST_CASE("niah: stems are those of NLTK", "[niah]") {
+    const json& stems = golden()["stems"];
+    for (const auto& [word, stem] : stems["words"].items()) CHECK(niah::stem_of(word) == stem.get<std::string>());
+    std::set<std::string> words;
+    for (const std::string list : {"noun", "adjective", "verb"}) {
+        std::istringstream lines(
+            file_text(std::filesystem::path(KVSCOPE_SOURCE) / "assets" / "wonderwords" / (list + "list.txt")));
+        for (std::string word; std::getline(lines, word);) {
+            word.resize(word.find_last_not_of(" \r\t") + 1);
+            if (std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; })) words.insert(word);
+        }
+    }
+    std::string all;
+    for (const std::string& word : words)
+        for (const std::string suffix : stems["suffixes"])
+            all += word + suffix + " " + niah::stem_of(word + suffix) + "\n";
+    CHECK(sha256_of(all) == stems["sha256"]);
 }
 
 TEST_CASE("niah: the user's number of new tokens replaces that of the sample", "[niah]") {
