@@ -19,7 +19,8 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     prompt.n_context = sample.prompt.n_context;
     prompt.query_aware = sample.prompt.query_aware;
     // Evaluations do not record the attention of the full run's answer, so recall is unknown.
-    trace::ResultRow row = analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown);
+    trace::ResultRow row =
+        analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown, sample.prompt.evidence);
     row.requested_budget = plan.budget.text();
     row.sample_hash = sample.hash();
     row.context_hash = sample.prompt.context_hash;
@@ -53,6 +54,7 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
         if (n_new != task.n_new) sample.n_new = 0;
         prompt.name = sample.id;
         prompt.separator = sample.separator;
+        prompt.spans = sample.spans;
         prompt.use_template = use_template && sample.applies_template;
         prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
         add_unless_unusable(request, [&] {

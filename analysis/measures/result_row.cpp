@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "analysis/measures/evidence.h"
 #include "analysis/measures/kept_sets.h"
 #include "analysis/measures/logit_divergence.h"
 #include "analysis/measures/mean_of_known.h"
@@ -29,10 +30,15 @@ double sum_of(const std::vector<uint64_t>& layers) {
 
 /// Sets the columns that data sets determine. @param tokens tokens that the run's `n_entries` entries hold
 void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, size_t n_entries,
-                  double recall) {
+                  double recall, std::span<const uint32_t> evidence) {
     const auto n_places = static_cast<double>(tokens.n_layers * tokens.n_rows * tokens.n_tokens);
     if (n_places > 0) row.kept_share = static_cast<double>(n_entries) / n_places;
     row.coverage = model_coverage(tokens).share;
+    if (!evidence.empty()) {
+        const EvidenceShares shares = evidence_shares(tokens, evidence);
+        row.evidence_kept = shares.kept;
+        row.evidence_gone = shares.gone;
+    }
     if (!run.step_kl.empty()) {
         const bool has_agreement = run.step_agreement.size() == run.step_kl.size();
         const LogitDivergence divergence = logit_divergence(
@@ -109,18 +115,18 @@ void add_recalls(const trace::Reader& reader, int prompt, std::span<ComputedRow>
 }  // namespace
 
 trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
-                            const trace::RunRecord& run, double recall) {
+                            const trace::RunRecord& run, double recall, std::span<const uint32_t> evidence) {
     trace::ResultRow row = trace::row_of_prompt(model, prompt);
     trace::add_run_attributes(row, run);
     if (is_complete(run) && run.kept_offsets.size() > 1) {
         const HeldTokens held(run, static_cast<size_t>(model.n_layers), static_cast<size_t>(prompt.visible_tokens()));
-        add_measures(row, run, held.sets(), run.kept_indices.size(), recall);
+        add_measures(row, run, held.sets(), run.kept_indices.size(), recall, evidence);
     }
     return row;
 }
 
 std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt, std::span<const int> runs,
-                                          const OnDamage& on_damage) {
+                                          const OnDamage& on_damage, std::span<const uint32_t> evidence) {
     const auto attempt = [&](const auto& action) {
         try {
             action();
@@ -153,15 +159,16 @@ std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int promp
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     for (const ComputedRow& one : computed)
         if (one.kept)
-            add_measures(one.row, one.record, kept_sets(*one.kept, n_tokens), one.kept->indices.size(), one.recall);
+            add_measures(one.row, one.record, kept_sets(*one.kept, n_tokens), one.kept->indices.size(), one.recall,
+                         evidence);
     return rows;
 }
 
-std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt,
-                                                    const OnDamage& on_damage) {
+std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt, const OnDamage& on_damage,
+                                                    std::span<const uint32_t> evidence) {
     std::vector<int> runs(static_cast<size_t>(reader.n_runs(prompt)));
     std::iota(runs.begin(), runs.end(), 0);
-    return result_rows(reader, prompt, runs, on_damage);
+    return result_rows(reader, prompt, runs, on_damage, evidence);
 }
 
 double share_of_full_bytes(std::span<const trace::ResultRow> rows, const trace::ResultRow& run) {

@@ -30,6 +30,8 @@ constexpr std::array scalars = {
     Scalar{"coverage", "Coverage", "", 3, highest, false, false, column_value<&ResultRow::coverage>},
     Scalar{"recall", "Recall", "", 3, highest, false, false, column_value<&ResultRow::recall>},
     Scalar{"attention_kept", "Attention kept", "", 3, highest, false, false, column_value<&ResultRow::attention_kept>},
+    Scalar{"evidence_kept", "Evidence kept", "", 3, highest, false, false, column_value<&ResultRow::evidence_kept>},
+    Scalar{"evidence_gone", "Evidence gone", "", 3, lowest, false, false, column_value<&ResultRow::evidence_gone>},
     Scalar{"output_error", "Output error", "", 3, lowest, false, false, column_value<&ResultRow::output_error>},
     Scalar{"bytes", "Bytes", "", 0, lowest, false, false, column_value<&ResultRow::bytes>},
     Scalar{"bytes_share", "Share of full's bytes", "", 3, lowest, false, false,

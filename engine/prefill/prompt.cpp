@@ -13,6 +13,7 @@
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/files/checkpoint_error.h"
+#include "engine/tokenizer/tokens_of_ranges.h"
 #include "trace/creation_time.h"
 
 namespace kvscope::engine {
@@ -92,6 +93,25 @@ std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
+}
+
+/// Returns the tokens before the question that contain a part of the places. @param places of the context
+std::vector<uint32_t> evidence_of(const checkpoint::RenderedPrompt& rendered, std::span<const uint32_t> ends,
+                                  const Prompt& prompt, std::vector<ByteRange> places) {
+    size_t end = rendered.question_begin - prompt.separator.size();  // of the context
+    if (prompt.question.empty()) {
+        const size_t begin = rendered.text.rfind(prompt.context);
+        if (begin == std::string::npos) return {};
+        end = begin + prompt.context.size();
+    }
+    // A template may strip white space from the context's begin, so places are counted from its end.
+    for (auto& [first, last] : places) {
+        first = end - std::min(end, prompt.context.size() - first);
+        last = end - std::min(end, prompt.context.size() - last);
+    }
+    auto tokens = checkpoint::tokens_of_ranges(ends, std::move(places));
+    std::erase_if(tokens, [&](uint32_t token) { return token >= prompt.n_context; });
+    return tokens;
 }
 
 /// Returns a text's control tokens with counts, such as "<|im_end|> (2), <|im_start|> (1)".
@@ -249,6 +269,9 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
                         "compress: give a longer context, or let policies see the question",
                         origin));
 
+    prompt.evidence = evidence_of(rendered, encoding.ends, prompt,
+                                  options.spans.empty() ? find_phrases(context, options.answers) : options.spans);
+
     require_token_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
@@ -281,6 +304,13 @@ void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Rea
     if (stored.sample_hash.empty() && !stored.context.empty())
         stored.sample_hash = hash_of_sample(stored.context, stored.question, stored.answers);
     if (stored.context_hash.empty() && !stored.context.empty()) stored.context_hash = sha256_of(stored.context);
+    if (!stored.answers.empty() && !stored.context.empty()) {
+        const size_t question_begin = stored.question.empty() ? stored.text.size() : stored.text.rfind(stored.question);
+        const auto encoding = encode_like_prompt(model, stored, stored.text, stop);
+        if (encoding.ids == stored.ids)
+            stored.evidence = evidence_of({stored.text, question_begin}, encoding.ends, stored,
+                                          find_phrases(stored.context, stored.answers));
+    }
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/find_phrases.h"
 #include "engine/model/model.h"
 #include "trace/reader.h"
 
@@ -33,6 +34,8 @@ struct Prompt {
     bool query_aware = true;              ///< whether policies see the question
     bool parses_special = true;           ///< whether control tokens in the text are parsed, not read as plain text
     std::time_t rendered_at = 0;          ///< current time for the template
+    /// Tokens of the context that contain an answer, ascending; empty if unknown.
+    std::vector<uint32_t> evidence = {};
 
     /// Returns the user's message: the context, then the separator and the question, if any.
     [[nodiscard]] std::string content() const { return question.empty() ? context : context + separator + question; }
@@ -53,6 +56,8 @@ struct PromptOptions {
         true;  ///< parse control tokens in texts without template; with a template, they are always parsed
     std::optional<std::time_t> now = {};  ///< current time for the template; if unset, the clock's time
     std::stop_token stop = {};            ///< after a stop request, the template and the tokenizer throw Stopped
+    /// Places of the answers in the context; if empty, the places where one of `answers` occurs.
+    std::vector<ByteRange> spans = {};
 };
 
 /// @throws UsageError if a text is not UTF-8 @param origin name of the text's source for messages

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "common/find_phrases.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/benchmark_files.h"
@@ -26,10 +27,7 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
             TaskSample sample = read_sample_line(line, place, LineNeeds::question_and_answers);
             sample.id = fmt::format("{}-{}", utf8_lossy(std::filesystem::path(file).stem().string()), number);
             sample.number = number - 1;
-            for (const std::string& answer : sample.answers) {
-                const size_t at = sample.context.find(answer);
-                if (at != std::string::npos) sample.spans.emplace_back(at, at + answer.size());
-            }
+            sample.spans = find_phrases(sample.context, sample.answers);
             samples.push_back(std::move(sample));
         });
         return true;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/find_phrases.h"
 #include "common/split.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
@@ -155,6 +156,8 @@ std::optional<TaskSample> sample_of(const SampleRequest& request, const File& fi
         longbench::max_length_of(request, sample.n_new), longbench::Halves::decoded_apart);
     sample.context = std::move(prompt.context);
     sample.question = std::move(prompt.question);
+    // An answer that is a number of paragraphs has no place, and other numbers equal it.
+    if (set.metric != "count_score") sample.spans = find_phrases(sample.context, sample.answers, at);
     sample.separator = "";
     sample.applies_template = set.style == longbench::PromptStyle::chat;
     if (set.ends_at_line_feed()) sample.end_ids = {request.tokenizer.encode("\n", false, true, request.stop).back()};

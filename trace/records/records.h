@@ -184,6 +184,8 @@ struct ResultRow {
     double decode_s = unknown;
     double tokens_per_s = unknown;
     double peak_bytes = unknown;
+    double evidence_kept = unknown;
+    double evidence_gone = unknown;
 };
 
 }  // namespace kvscope::trace

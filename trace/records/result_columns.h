@@ -119,6 +119,10 @@ inline constexpr ResultColumn all[] = {
     {"decode_s", &ResultRow::decode_s, sometimes, attributes, "attribute `decode_s` of the run", known_amount},
     {"tokens_per_s", &ResultRow::tokens_per_s, sometimes, attributes, "decode_tokens_per_s of the run", known_amount},
     {"peak_bytes", &ResultRow::peak_bytes, sometimes, attributes, "attribute `peak_bytes` of the run", known_amount},
+    {"evidence_kept", &ResultRow::evidence_kept, sometimes, job,
+     "kept share of the context's tokens that contain an answer, mean over heads", rounded_share},
+    {"evidence_gone", &ResultRow::evidence_gone, sometimes, job,
+     "share of the context's tokens that contain an answer and that no head keeps", known_share},
 };
 }  // namespace columns
 

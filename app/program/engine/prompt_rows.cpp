@@ -18,11 +18,12 @@ constexpr std::string_view prompt_table = trace::schema::root::prompt_results;
 /// Returns the rows of a prompt of the trace, with the columns that the job determines.
 std::vector<trace::ResultRow> rows_of_recorded_prompt(const PreparedJob& prepared, const trace::Reader& reader,
                                                       int prompt, const Warn& warn) {
-    // The runs of an earlier command may be damaged.
-    auto rows = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
-        warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
-    });
     const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
+    // The runs of an earlier command may be damaged.
+    const auto on_damage = [&](const trace::TraceError& error) {
+        warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
+    };
+    auto rows = analysis::result_rows_of_prompt(reader, prompt, on_damage, asked.evidence);
     for (size_t i = 0; i < rows.size(); ++i) {
         const auto run = static_cast<size_t>(reader.run_number(prompt, static_cast<int>(i)));
         rows[i].requested_budget = prepared.plans.at(run).budget.text();

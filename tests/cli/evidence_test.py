@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""The kept share of the evidence in the rows of results. Expected values are computed here from a recorded trace."""
+
+import json
+import re
+import unittest
+
+import h5py
+import numpy
+
+from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+
+RUN = ("-m", HF_MODEL, "--dtype", "f32", "-t", 1, "-n", 10)
+POLICIES = ("--policy", "snapkv:window=8", "--policy", "ada-snapkv:window=8", "--policy", "h2o", "--policy", "streaming-llm",
+            "--policy", "asymkv", "--policy", "random", "--budget", "36,64")
+QUESTION = "Who?"
+PHRASES = ["lazy dog", "hen", "ten of them", "12", "quick brown fox", "naturally", "no such words"]
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def rows_of(path, table):
+    with h5py.File(path, "r") as trace:
+        rows = trace["results"][table][:]
+    return [{name: text(row[name]) for name in rows.dtype.names} for row in rows]
+
+
+def tokens_of(pieces, phrase):
+    """Returns the tokens with a character of a phrase of the prompt, which occurs as whole words."""
+    ends = numpy.cumsum([len(piece) for piece in pieces])
+    begins = ends - [len(piece) for piece in pieces]
+    found = set()
+    for place in re.finditer(rf"\b{re.escape(phrase)}\b", "".join(pieces)):
+        found |= set(numpy.flatnonzero((begins < place.end()) & (ends > place.start())))
+    return sorted(found)
+
+
+def held_rows(run, n):
+    """Returns whether each row of each layer holds each token: (L, R, n)."""
+    if "merged/token_entry" in run:
+        return run["merged/token_entry"][:] >= 0
+    offsets, indices = run["kept_offsets"][:], run["kept_indices"][:]
+    held = numpy.zeros((len(offsets) - 1, n), bool)
+    for row, begin, end in zip(held, offsets[:-1], offsets[1:]):
+        row[indices[begin:end]] = True
+    return held.reshape(2, -1, n)
+
+
+@NEEDS_ENGINE
+class Evidence(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.made("run", *RUN, "-p", TEXT, "--question", QUESTION, *POLICIES, "-o", "run.h5")
+        with h5py.File(cls.folder / "run.h5", "r") as trace:
+            outputs = [run.attrs["output_text"] for _, run in sorted(trace["prompts/0/runs"].items(), key=lambda one: int(one[0]))]
+        # The full run's answer is right: it contains this text. Other answers are wrong if they lack it.
+        cls.right = max((word for word in re.findall(r"[A-Za-z0-9]+", outputs[0]) if word not in TEXT), key=len)
+        cls.folder.joinpath("mine.jsonl").write_text("".join(
+            json.dumps({"context": TEXT, "question": QUESTION, "answers": [cls.right, phrase]}) + "\n" for phrase in PHRASES))
+        cls.made("eval", "--task", "jsonl", "--file", "mine.jsonl", *RUN, *POLICIES, "-q", "-o", "eval.h5")
+        cls.rows = rows_of(cls.folder / "eval.h5", "jsonl")
+
+    def test_rows_equal_the_recorded_data(self):
+        rows = iter(self.rows)
+        with h5py.File(self.path("run.h5"), "r") as trace:
+            prompt = trace["prompts/0"]
+            pieces = list(prompt["token_text"].asstr()[:])
+            attention = prompt["full/window_attention"][:]
+            for phrase in PHRASES:
+                evidence = tokens_of(pieces, phrase)
+                self.assertEqual(len(evidence) > 0, phrase != "no such words", phrase)
+                for i in range(len(prompt["runs"])):
+                    row, run = next(rows), prompt["runs"][str(i)]
+                    with self.subTest(phrase=phrase, run=run.attrs["label"]):
+                        self.assertEqual(row["prediction"], run.attrs["output_text"])
+                        held = held_rows(run, attention.shape[-1])[:, :, evidence]
+                        shares = (held.mean(), 1 - held.any(axis=(0, 1)).mean()) if evidence else (numpy.nan, numpy.nan)
+                        numpy.testing.assert_allclose((row["evidence_kept"], row["evidence_gone"]), shares, atol=1e-12)
+        self.assertEqual(next(rows, None), None)
+
+    def test_added_policies_have_the_evidence_of_one_command(self):
+        evaluation = ("eval", "--task", "jsonl", "--file", "mine.jsonl", *RUN, "-q", "-o", "added.h5")
+        self.made(*evaluation, "--policy", "h2o", "--budget", 36)
+        self.made(*evaluation, *POLICIES)
+        def known(rows):
+            columns = ("sample_id", "policy", "parameters_json", "budget", "evidence_kept", "evidence_gone")
+            return sorted(repr([row[column] for column in columns]) for row in rows)
+        self.assertEqual(known(rows_of(self.path("added.h5"), "jsonl")), known(self.rows))
+
+    def test_prompts_with_answers_have_evidence(self):
+        for record in ("full", "rows"):
+            self.made("run", *RUN, "mine.jsonl", *POLICIES, "--record", record, "-o", f"{record}.h5")
+            for row, expected in zip(rows_of(self.path(f"{record}.h5"), "prompts"), self.rows, strict=True):
+                for column in "evidence_kept", "evidence_gone":
+                    numpy.testing.assert_equal(row[column], expected[column])
+        self.made("run", *RUN, "--prompt-from", "full.h5:1", *POLICIES, "-o", "again.h5")
+        again = rows_of(self.path("again.h5"), "prompts")
+        self.assertEqual([row["evidence_kept"] for row in again], [row["evidence_kept"] for row in self.rows[13:26]])
+
+    def test_the_share_is_a_number_of_tables(self):
+        self.made("export", "eval.h5", "--figure", "results-table", "--cells", "evidence-gone", "-o", "gone.csv")
+
+
+if __name__ == "__main__":
+    unittest.main()
