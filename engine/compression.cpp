@@ -59,13 +59,13 @@ struct Tails {
 };
 
 PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& tails, int window,
-                           trace::PromptRecord* record, bool is_kept, int64_t room) {
+                           trace::PromptRecord* record, bool needs_window, bool is_kept, int64_t room) {
     PrefillRequest request;
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
     request.entry_layers = entry_layers_of(runs);
     // The full run's window must not depend on the other policies.
-    if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
+    if (needs_window) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
         request.needs.window_queries =
             std::max({window, request.needs.window_queries, PrefillObservations::least_window});
@@ -187,7 +187,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     classify(prompt, runs);
     const Tails tails(runs);
     const int window = options_.window;
-    PrefillRequest request = request_for(prompt, runs, tails, window, record, prefill_observations != nullptr, room);
+    PrefillRequest request = request_for(prompt, runs, tails, window, record, record || on_window_attention,
+                                         prefill_observations != nullptr, room);
     double recording = 0;
     std::shared_ptr<const std::vector<float>> modes;
     if (record) {
@@ -219,6 +220,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         deciding = show_layer(layer, runs, tails.of_run, attention);
     };
     const auto look = [&](PrefillLayer& layer) {
+        if (on_window_attention)
+            on_window_attention(layer.prompt.window_attention(window, 0.0f, policies::SoftmaxRange::visible));
         if (record) {
             const Stopwatch watch;
             record_layer_measures(layer.prompt, window, *record);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -27,6 +28,9 @@ class Compression {
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
     void load_classifier(ActiveRun& run);
+
+    /// Receives the attention (H, N) of each layer's window, as in `full/window_attention`, if set.
+    std::function<void(std::span<const float> attention)> on_window_attention;
 
     /// Reads the tokens that the policies see, and lets each run select.
     /// @param room number of free entries that a full cache needs after the prompt

@@ -217,6 +217,7 @@ struct Experiment::Impl {
         Runs runs = plan_runs(questions);
         prepare(runs);
         trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
+        compression.on_window_attention = owner.on_window_attention;
         Held held =
             compression.compress(*shared_prompt, runs, space_after(questions), options.record ? &context : nullptr, {},
                                  options.keep_prefill ? &live : nullptr);

@@ -93,6 +93,8 @@ class Experiment {
     std::function<void(const std::vector<int>& prompts)> on_finished;
     /// Whether a prompt needs no runs, although the trace lacks them.
     std::function<bool(int prompt)> is_skipped;
+    /// Called with the attention (H, N) of each layer's window, as in `full/window_attention`. Not for isolated runs.
+    std::function<void(std::span<const float> attention)> on_window_attention;
     /// Called when a run has selected its entries, before its answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     std::function<void(int run, int32_t id)> on_token;

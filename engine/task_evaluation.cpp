@@ -3,12 +3,40 @@
 #include <utility>
 
 #include "analysis/measures/result_row.h"
+#include "analysis/measures/wrong_answer.h"
 #include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 
 namespace kvscope::engine {
 namespace {
+
+/// Finds the causes of wrong answers to a sample while its runs end, because only then their scores are in memory.
+class Causes {
+ public:
+    Causes(const Model& model, const Prompt& prompt) : model_(model), prompt_(prompt) {}
+
+    /// Makes the experiment observe the attention to the evidence.
+    void observe(Experiment& experiment) {
+        if (prompt_.evidence.empty()) return;
+        most_attention_.assign(prompt_.evidence.size(), 0);
+        experiment.on_window_attention = [this](std::span<const float> attention) {
+            analysis::raise_most_attention(attention, model_.attributes().n_heads, prompt_.evidence, most_attention_);
+        };
+    }
+
+    void set_cause(trace::ResultRow& row, const trace::RunRecord& record) const {
+        if (record.status != trace::schema::run::status_complete || record.is_full() || analysis::is_right(row)) return;
+        const analysis::HeldTokens held(record, static_cast<size_t>(model_.attributes().n_layers),
+                                        static_cast<size_t>(prompt_.n_visible()));
+        analysis::set_cause(row, {record, held.sets(), prompt_.evidence, most_attention_});
+    }
+
+ private:
+    const Model& model_;
+    const Prompt& prompt_;
+    std::vector<float> most_attention_;  ///< one per evidence token; empty if not observed
+};
 
 trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSample& sample, const RunPlan& plan,
                         const trace::RunRecord& record) {
@@ -102,14 +130,21 @@ void evaluate_task(
         if (!std::exchange(is_warm, true)) Experiment(model, left, how, progress).run(std::span(&samples[i].prompt, 1));
         const Stopwatch watch;
         Experiment experiment(model, left, how, progress);
+        Causes causes(model, samples[i].prompt);
+        if (!how.isolated) causes.observe(experiment);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
             const auto at = static_cast<size_t>(run);
-            if (at >= n_again) rows[n_known + at - n_again] = row_of(model, task, samples[i], left[at], record);
+            if (at < n_again) return;
+            trace::ResultRow& row = rows[n_known + at - n_again];
+            row = row_of(model, task, samples[i], left[at], record);
+            causes.set_cause(row, record);
         };
         experiment.run(std::span(&samples[i].prompt, 1));
         const double seconds = watch.seconds();
-        for (size_t row = n_known; row < rows.size(); ++row)
+        for (size_t row = n_known; row < rows.size(); ++row) {
             rows[row].seconds = seconds / static_cast<double>(left.size());
+            if (!analysis::is_wrong_only_compressed(rows[row], rows[0])) analysis::forget_cause(rows[row]);
+        }
         writer.write_results(task.name, samples[i].number, rows);
         if (on_sample) on_sample(i, rows, seconds);
     }

@@ -229,7 +229,7 @@ class Documentation(unittest.TestCase):
                 self.assertNotIn(name, reasons)
             else:  # the reason names a command that adds the data
                 self.assertRegex(reasons[name], r"run a policy|kvscope eval", name)
-        self.assertGreaterEqual(len(written.split()), len(figures) - 4, said)
+        self.assertGreaterEqual(len(written.split()), len(figures) - 5, said)
 
     def test_2_the_first_command_with_a_display(self):
         fresh = self.root / "fresh"

@@ -186,6 +186,10 @@ struct ResultRow {
     double peak_bytes = unknown;
     double evidence_kept = unknown;
     double evidence_gone = unknown;
+    std::string cause;
+    double cause_layer = unknown;
+    double cause_head = unknown;
+    double cause_gap = unknown;
 };
 
 }  // namespace kvscope::trace
