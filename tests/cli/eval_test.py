@@ -287,6 +287,25 @@ class OtherBenchmarks(ProgramTest):
 
 
 @NEEDS_ENGINE
+class Helmet(ProgramTest):
+    SAMPLES = SOURCE / "tests" / "data" / "helmet"
+
+    def test_samples_are_answered_and_scored_without_a_chat_template(self):
+        self.made("eval", "-m", HF_MODEL, "--task", "helmet", "--file", self.SAMPLES / "niah_multikey_2.jsonl", "--samples", 2,
+                  "--max-length", 300, "-n", 4, "--policy", "h2o", "--budget", 64, "-t", 1, "-o", "helmet.h5")
+        with h5py.File(self.path("helmet.h5")) as file:
+            rows = file["results/helmet"][:]
+        self.assertEqual({(row["subset"], row["metric"], row["scored_as"], row["status"]) for row in rows},
+                         {(b"ruler_niah_mk_2", b"ruler_recall", b"helmet", b"complete")})
+        self.assertTrue(all(row["length"] <= 300 for row in rows))
+
+    def test_help_names_source_layout_and_licence(self):
+        shown = self.made("tasks", "helmet").stdout
+        for word in ("data.tar.gz", "s_pop", "licence", "msmarco_rerank_psg", "max_length"):
+            self.assertIn(word, shown)
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")

@@ -13,6 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
+/// One format of a benchmark's records.
 struct Benchmark {
     std::string_view name, task;
     std::vector<const char*> fields;
@@ -46,6 +47,10 @@ const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all{
         {"LongBench", "longbench", {"input", "context", "answers", "dataset"}, "use --task longbench"},
         {"LongBench-v2", "longbench-v2", {"context", "question", "choice_A", "answer"}, "use --task longbench-v2"},
+        {"HELMET", "helmet", {"question", "answers", "ctxs"}, "use --task helmet"},
+        {"HELMET", "helmet", {"qid", "query", "ctxs"}, "use --task helmet"},
+        {"HELMET", "helmet", {"context", "question", "answer", "num_kvs"}, "use --task helmet"},
+        {"HELMET", "helmet", {"context", "outputs"}, "use --task helmet"},
         {"samples of your own", "jsonl", {"context", "question", "answers"}, "use --task jsonl"},
         {"MATH-500", "math500", {"problem", "answer", "subject", "level"}, "use --task math500"},
         {"GSM8K", "gsm8k", {"question", "answer"}, "use --task gsm8k", ends_as_gsm8k},
@@ -119,7 +124,10 @@ void refuse_other_benchmark(std::string_view text, const std::string& file, std:
     const auto record = first_record(text);
     if (!record.is_object()) return;
     const auto own = std::ranges::find(benchmarks(), task, &Benchmark::task);
-    if (own == benchmarks().end() || has_fields(record, *own)) return;
+    const bool is_own = std::ranges::any_of(benchmarks(), [&](const Benchmark& benchmark) {
+        return benchmark.task == task && has_fields(record, benchmark);
+    });
+    if (own == benchmarks().end() || is_own) return;
     for (const Benchmark& other : benchmarks())
         if (has_fields(record, other))
             throw UsageError(

@@ -11,13 +11,10 @@ namespace {
 
 utf8proc_category_t category(char32_t character) { return utf8proc_category(static_cast<utf8proc_int32_t>(character)); }
 
-bool is_space(char32_t c) { return (c >= 0x1C && c <= 0x1F) || is_white_space(c); }
-
-bool is_digit(char32_t character) { return category(character) == UTF8PROC_CATEGORY_ND; }
-
 bool is_cased(char32_t character) {
     const auto is = category(character);
-    return is == UTF8PROC_CATEGORY_LU || is == UTF8PROC_CATEGORY_LL || is == UTF8PROC_CATEGORY_LT;
+    const bool is_ordinal = character == U'\u00AA' || character == U'\u00BA';  // Unicode: Other_Lowercase
+    return is == UTF8PROC_CATEGORY_LU || is == UTF8PROC_CATEGORY_LL || is == UTF8PROC_CATEGORY_LT || is_ordinal;
 }
 
 /// Whether the character is inside a word for the rule of the final sigma (Unicode: Case_Ignorable).
@@ -37,6 +34,10 @@ bool is_final_sigma(std::u32string_view text, size_t at) {
 }
 
 }  // namespace
+
+bool is_space(char32_t character) { return (character >= 0x1C && character <= 0x1F) || is_white_space(character); }
+
+bool is_digit(char32_t character) { return category(character) == UTF8PROC_CATEGORY_ND; }
 
 std::u32string characters_of(std::string_view utf8) {
     std::u32string characters;

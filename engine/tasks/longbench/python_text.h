@@ -18,8 +18,10 @@ namespace kvscope::engine::longbench {
 /// Returns str.upper(), except for characters other than ß whose upper case has several characters, such as ligatures.
 [[nodiscard]] std::u32string in_upper_case(std::u32string_view text);
 
-/// Whether `\w` matches the character.
+/// Whether `\w`, `\s` or `\d` matches the character.
 [[nodiscard]] bool is_word_character(char32_t character);
+[[nodiscard]] bool is_space(char32_t character);
+[[nodiscard]] bool is_digit(char32_t character);
 
 /// Returns the parts between white space: str.split().
 [[nodiscard]] std::vector<std::u32string> words_of(std::u32string_view text);

@@ -15,23 +15,6 @@ namespace {
 
 constexpr std::u32string_view punctuation = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";  // Python: string.punctuation
 
-std::vector<std::u32string> normalized_words(std::string_view text) {
-    std::u32string kept = in_lower_case(characters_of(text));
-    std::erase_if(kept, [](char32_t c) { return punctuation.find(c) != std::u32string_view::npos; });
-    std::u32string without_articles;
-    for (auto at = kept.cbegin(); at != kept.cend();) {
-        const auto end = std::find_if_not(at, kept.cend(), is_word_character);
-        const std::u32string_view run(at, end);
-        if (run == U"a" || run == U"an" || run == U"the")
-            without_articles += U' ';
-        else
-            without_articles += run;
-        at = end;
-        if (at != kept.cend()) without_articles += *at++;
-    }
-    return words_of(without_articles);
-}
-
 constexpr std::u32string_view chinese_punctuation =  // metrics.py
     U"！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞"
     U"〟〰〾〿–—‘’‛“”„‟…‧﹏.";
@@ -178,6 +161,23 @@ std::set<Sentence> runs_of_words(std::string_view text, size_t n) {
 }
 
 }  // namespace
+
+std::vector<std::u32string> normalized_words(std::string_view text) {
+    std::u32string kept = in_lower_case(characters_of(text));
+    std::erase_if(kept, [](char32_t c) { return punctuation.find(c) != std::u32string_view::npos; });
+    std::u32string without_articles;
+    for (auto at = kept.cbegin(); at != kept.cend();) {
+        const auto end = std::find_if_not(at, kept.cend(), is_word_character);
+        const std::u32string_view run(at, end);
+        if (run == U"a" || run == U"an" || run == U"the")
+            without_articles += U' ';
+        else
+            without_articles += run;
+        at = end;
+        if (at != kept.cend()) without_articles += *at++;
+    }
+    return words_of(without_articles);
+}
 
 double qa_f1(std::string_view prediction, std::string_view answer) {
     return f1(normalized_words(prediction), normalized_words(answer));

@@ -5,12 +5,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/tasks/longbench/word_cuts.h"
 
 namespace kvscope::engine::longbench {
 
 // LongBench's scores of a prediction (metrics.py), from 0 to 1.
+
+/// Returns the words without case, punctuation and English articles (normalize_answer).
+[[nodiscard]] std::vector<std::u32string> normalized_words(std::string_view text);
 
 /// F1 of the words, without case, punctuation and English articles.
 [[nodiscard]] double qa_f1(std::string_view prediction, std::string_view answer);
