@@ -276,6 +276,12 @@ class OtherBenchmarks(ProgramTest):
                     row = trace[f"results/{task}"][0]
                 self.assertEqual((row["metric"], row["scored_as"], row["status"]), (metric, scored_as, b"complete"))
 
+    def test_an_option_has_the_choices_of_its_task(self):
+        path = SOURCE / "tests" / "data" / "loogle" / "shortdep_qa.jsonl"
+        command = ("eval", "-m", HF_MODEL, "--task", "loogle", "--file", path, "-n", 2, "--samples", 1, "-o", "choice.h5", "-q", "--metric")
+        self.made(*command, "bleu1")
+        self.refuses(2, ["metric", "bleu1, bleu4", "f1"], *command, "f1")
+
     def test_help_names_source_layout_and_licence(self):
         for task, words in (("gsm8k", ("grade-school-math", "MIT", "answer", "####")), ("math500", ("HuggingFaceH4/MATH-500", "MIT", "unique_id")),
                             ("aime", ("opencompass/AIME2025", "copyright", "Problem")),

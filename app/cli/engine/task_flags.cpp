@@ -66,6 +66,8 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
         n_new += fmt::format("{}{}{}", n_new.empty() ? "" : ", ", task.n_new, of_task);
         for (const Parameter& parameter : task.parameters) {
             Flag& flag = flags_[parameter.name];
+            for (const std::string& choice : parameter.choices)
+                if (std::ranges::find(flag.choices, choice) == flag.choices.end()) flag.choices.push_back(choice);
             std::string fallback =
                 parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
             if (fallback.empty()) fallback = "none";
@@ -82,9 +84,10 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
                               ? app.add_option(names, flag.list, parameter.help + of_task)->delimiter(',')
                               : app.add_option(names, flag.text, parameter.help + of_task);
             flag.option->type_name(type_name(parameter))->default_str(fallback);
-            if (parameter.kind == ParameterKind::choice) flag.option->transform(OneOf(parameter.choices));
         }
     }
+    for (const auto& [name, flag] : flags_)
+        if (!flag.choices.empty()) flag.option->transform(OneOf(flag.choices));
     app.add_option("-n,--n-predict,--predict", n_new_, "Largest number of answer tokens")
         ->check(WholeNumber(1))
         ->default_str(n_new);

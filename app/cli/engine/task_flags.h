@@ -25,7 +25,8 @@ class TaskFlags {
     struct Flag {
         CLI::Option* option = nullptr;
         std::string text;
-        std::vector<std::string> list;  ///< instead of `text` for lists
+        std::vector<std::string> list;       ///< instead of `text` for lists
+        std::vector<std::string> choices{};  ///< of all tasks; read() refuses those of other tasks
     };
     std::map<std::string, Flag> flags_;
     int64_t n_new_ = 0;  ///< 0 for the task's default
