@@ -312,6 +312,38 @@ class Helmet(ProgramTest):
 
 
 @NEEDS_ENGINE
+class Scbench(ProgramTest):
+    FILE = SOURCE / "tests" / "data" / "scbench" / "scbench_vt.jsonl"
+
+    def rows(self, mode, output, *more):
+        self.made("eval", "-m", HF_MODEL, "--task", "scbench", "--file", self.FILE, "--samples", 1, "--turns", 2, "--mode", mode,
+                  "--max-length", 150, "-n", 4, "--query-aware", "off", "--policy", "h2o", "--budget", 32, "-t", 1, "-o", output, *more)
+        with h5py.File(self.path(output)) as file:
+            return file["results/scbench"][:]
+
+    def test_questions_of_a_context_are_answered_in_both_modes(self):
+        rows = self.rows("multi-turn", "turns.h5")
+        self.assertEqual([row["sample_id"] for row in rows[::2]], [b"scbench_vt-1-1", b"scbench_vt-1-2"])
+        self.assertEqual({row["subset"] for row in rows}, {b"scbench_vt/turn 1", b"scbench_vt/turn 2"})
+        self.assertEqual({(row["metric"], row["scored_as"], row["status"]) for row in rows},
+                         {(b"string_match_all", b"scbench", b"complete")})
+        self.assertEqual(len({row["context_hash"] for row in rows}), 1)
+        self.assertGreater(rows[2]["length"], rows[0]["length"], "the second question follows the first and its answer")
+        apart = self.rows("multi-request", "apart.h5", "--score-as", "whole")
+        self.assertEqual({row["subset"] for row in apart}, {b"scbench_vt"})
+        self.assertEqual({row["scored_as"] for row in apart}, {b"scbench with whole answers"})
+
+    def test_a_choice_of_another_task_is_refused(self):
+        self.refuses(2, ["score_as", "upstream", "kvpress"], "eval", "-m", HF_MODEL, "--task", "scbench", "--file", self.FILE,
+                     "--score-as", "kvpress", "-o", "x.h5")
+
+    def test_help_names_source_layout_and_licence(self):
+        shown = self.made("tasks", "scbench").stdout
+        for word in ("microsoft/SCBench", "multi_turns", "MIT", "scbench_many_shot", "multi-request"):
+            self.assertIn(word, shown)
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")

@@ -51,6 +51,7 @@ const std::vector<Benchmark>& benchmarks() {
         {"HELMET", "helmet", {"qid", "query", "ctxs"}, "use --task helmet"},
         {"HELMET", "helmet", {"context", "question", "answer", "num_kvs"}, "use --task helmet"},
         {"HELMET", "helmet", {"context", "outputs"}, "use --task helmet"},
+        {"SCBench", "scbench", {"multi_turns"}, "use --task scbench"},
         {"samples of your own", "jsonl", {"context", "question", "answers"}, "use --task jsonl"},
         {"MATH-500", "math500", {"problem", "answer", "subject", "level"}, "use --task math500"},
         {"GSM8K", "gsm8k", {"question", "answer"}, "use --task gsm8k", ends_as_gsm8k},

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/utf8.h"
-#include "engine/tasks/infinitebench/rouge_lsum.h"
 #include "engine/tasks/longbench/python_text.h"
 #include "engine/tasks/longbench/scorers.h"
+#include "engine/tasks/rouge/rouge_score.h"
 
 namespace kvscope::engine::infinitebench {
 namespace {
@@ -131,6 +131,10 @@ double announced_function(std::string_view text, Answers answers) {
 
 std::u32string upper_case_of(std::string_view text) { return longbench::in_upper_case(characters_of(text)); }
 
+double rouge_l_sum(std::string_view prediction, std::string_view answer) {
+    return rouge::rouge_l_sum(prediction, answer, rouge::Stemming::none).f1;
+}
+
 double best(double (*score)(std::string_view, std::string_view), std::string_view prediction, Answers answers) {
     double highest = 0;
     for (const std::string& answer : answers) highest = std::max(highest, score(prediction, answer));
@@ -229,6 +233,6 @@ double characters_f1(std::string_view prediction, Answers answers) {
     return best(longbench::characters_f1_zh, prediction, answers);
 }
 
-double summary(std::string_view prediction, Answers answers) { return best(rouge_lsum, prediction, answers); }
+double summary(std::string_view prediction, Answers answers) { return best(rouge_l_sum, prediction, answers); }
 
 }  // namespace kvscope::engine::infinitebench

@@ -14,9 +14,7 @@ namespace kvscope::engine::longbench {
 [[nodiscard]] std::string utf8_of(std::u32string_view characters);
 
 [[nodiscard]] std::u32string in_lower_case(std::u32string_view text);  ///< str.lower()
-
-/// Returns str.upper(), except for characters other than ß whose upper case has several characters, such as ligatures.
-[[nodiscard]] std::u32string in_upper_case(std::u32string_view text);
+[[nodiscard]] std::u32string in_upper_case(std::u32string_view text);  ///< str.upper()
 
 /// Whether `\w`, `\s` or `\d` matches the character.
 [[nodiscard]] bool is_word_character(char32_t character);
