@@ -1,6 +1,10 @@
 #include "engine/task_evaluation.h"
 
+#include <algorithm>
+#include <exception>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "analysis/measures/result_row.h"
 #include "analysis/measures/wrong_answer.h"
@@ -16,13 +20,11 @@ class Causes {
  public:
     Causes(const Model& model, const Prompt& prompt) : model_(model), prompt_(prompt) {}
 
-    /// Makes the experiment observe the attention to the evidence.
-    void observe(Experiment& experiment) {
+    /// @param attention (H, N) of the window in one layer
+    void observe(std::span<const float> attention) {
         if (prompt_.evidence.empty()) return;
-        most_attention_.assign(prompt_.evidence.size(), 0);
-        experiment.on_window_attention = [this](std::span<const float> attention) {
-            analysis::raise_most_attention(attention, model_.attributes().n_heads, prompt_.evidence, most_attention_);
-        };
+        most_attention_.resize(prompt_.evidence.size());
+        analysis::raise_most_attention(attention, model_.attributes().n_heads, prompt_.evidence, most_attention_);
     }
 
     void set_cause(trace::ResultRow& row, const trace::RunRecord& record) const {
@@ -58,6 +60,24 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     row.batch = sample.batch;
     add_score(row, sample.scorer.value_or(task.scorer), sample.answers);
     return row;
+}
+
+/// Whether the run's kept entries depend on the answers to all questions of the context.
+bool goes_by_answers(const RunPlan& plan) {
+    try {
+        return plan.spec.create()->needs().answer_attention;
+    } catch (const std::exception&) {
+        return false;  // the run fails with this message
+    }
+}
+
+/// Whether the samples ask about the same context, hide their questions from policies, and limit answers alike.
+bool have_one_cache(const PreparedSample& a, const PreparedSample& b) {
+    const auto context = [](const PreparedSample& sample) {
+        return std::span(sample.prompt.ids).first(static_cast<size_t>(sample.prompt.n_visible()));
+    };
+    return !a.prompt.query_aware && !b.prompt.query_aware && a.n_new == b.n_new && a.end_ids == b.end_ids &&
+           std::ranges::equal(context(a), context(b));
 }
 
 }  // namespace
@@ -112,41 +132,64 @@ void evaluate_task(
     }
     ExperimentOptions how = options;
     how.require_possible_run = false;
+    const bool share_caches = !task.measures_time && std::ranges::none_of(plans, goes_by_answers);
     bool is_warm = !task.measures_time;
-    for (size_t i = 0; i < samples.size(); ++i) {
-        std::vector<trace::ResultRow> rows;
-        if (writer.has_results(task.name, samples[i].number)) rows = writer.results(task.name, samples[i].number);
-        const size_t n_known = rows.size();
+    for (size_t i = 0, n = 1; i < samples.size(); i += n) {
+        n = 1;
+        std::vector<std::vector<trace::ResultRow>> rows(1);
+        if (writer.has_results(task.name, samples[i].number)) rows[0] = writer.results(task.name, samples[i].number);
+        const size_t n_known = rows[0].size();
         if (n_known >= plans.size()) continue;
+        while (share_caches && n_known == 0 && i + n < samples.size() && have_one_cache(samples[i], samples[i + n]) &&
+               !writer.has_results(task.name, samples[i + n].number))
+            ++n;
         if (on_begun) on_begun(i);
         // Every experiment requires the full run, even if the trace contains its results.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
         if (n_known > 0) left.insert(left.begin(), plans[0]);
         const size_t n_again = n_known > 0 ? 1 : 0;
-        rows.resize(plans.size());
+        rows.resize(n);
+        std::vector<Prompt> prompts;
+        for (size_t q = 0; q < n; ++q) {
+            rows[q].resize(plans.size());
+            prompts.push_back(samples[i + q].prompt);
+        }
         how.n_new = samples[i].n_new > 0 ? samples[i].n_new : options.n_new;
         how.end_ids = samples[i].end_ids;
         how.batch = samples[i].batch;
         if (!std::exchange(is_warm, true)) Experiment(model, left, how, progress).run(std::span(&samples[i].prompt, 1));
         const Stopwatch watch;
+        double seconds_before = 0;
+        std::vector<size_t> n_done(n);
         Experiment experiment(model, left, how, progress);
-        Causes causes(model, samples[i].prompt);
-        if (!how.isolated) causes.observe(experiment);
-        experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
-            const auto at = static_cast<size_t>(run);
-            if (at < n_again) return;
-            trace::ResultRow& row = rows[n_known + at - n_again];
-            row = row_of(model, task, samples[i], left[at], record);
-            causes.set_cause(row, record);
+        std::vector<Causes> causes;
+        for (const Prompt& prompt : prompts) causes.emplace_back(model, prompt);
+        const bool has_evidence =
+            std::ranges::any_of(prompts, [](const Prompt& prompt) { return !prompt.evidence.empty(); });
+        if (has_evidence && !how.isolated)
+            experiment.on_window_attention = [&](std::span<const float> attention) {
+                for (Causes& of_question : causes) of_question.observe(attention);
+            };
+        experiment.on_begun = [&](int question) {
+            if (question > 0 && on_begun) on_begun(i + static_cast<size_t>(question));
         };
-        experiment.run(std::span(&samples[i].prompt, 1));
-        const double seconds = watch.seconds();
-        for (size_t row = n_known; row < rows.size(); ++row) {
-            rows[row].seconds = seconds / static_cast<double>(left.size());
-            if (!analysis::is_wrong_only_compressed(rows[row], rows[0])) analysis::forget_cause(rows[row]);
-        }
-        writer.write_results(task.name, samples[i].number, rows);
-        if (on_sample) on_sample(i, rows, seconds);
+        experiment.on_run = [&](int question, int run, const trace::RunRecord& record) {
+            const auto q = static_cast<size_t>(question), at = static_cast<size_t>(run);
+            if (at >= n_again) {
+                trace::ResultRow& row = rows[q][n_known + at - n_again];
+                row = row_of(model, task, samples[i + q], left[at], record);
+                causes[q].set_cause(row, record);
+            }
+            if (++n_done[q] < left.size()) return;
+            const double now = watch.seconds(), seconds = now - std::exchange(seconds_before, now);
+            for (size_t row = n_known; row < plans.size(); ++row) {
+                rows[q][row].seconds = seconds / static_cast<double>(left.size());
+                if (!analysis::is_wrong_only_compressed(rows[q][row], rows[q][0])) analysis::forget_cause(rows[q][row]);
+            }
+            writer.write_results(task.name, samples[i + q].number, rows[q]);
+            if (on_sample) on_sample(i + q, rows[q], seconds);
+        };
+        experiment.run(prompts);
     }
 }
 

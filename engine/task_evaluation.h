@@ -35,7 +35,8 @@ inline constexpr int hidden_question_offset = 1 << 30;
 void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std::string> answers);
 
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
-/// Each row gets an equal part of the sample's `seconds`.
+/// Each row gets an equal part of the sample's `seconds`. Consecutive samples about one context, whose questions
+/// policies do not see, share the prefill and the compressed caches; the first of them gets the time of both.
 /// @param on_sample called with the rows of each new sample and its time
 /// @param on_begun called before the runs of each new sample; may be empty
 void evaluate_task(

@@ -344,6 +344,47 @@ class Scbench(ProgramTest):
 
 
 @NEEDS_ENGINE
+class SharedContext(ProgramTest):
+    """Questions about one context, of which policies see nothing."""
+
+    LINES = [json.dumps({"context": context, "question": question, "answers": ["e"]}) for context, question in (
+        ("The keeper counted the ships of the harbor twice.", "Who?"),
+        ("The keeper counted the ships of the harbor twice.", "How often did the keeper count the ships?"),
+        ("Nobody counted the ships that left in the night.", "Who?"))]
+
+    def rows(self, name, lines, *more):
+        self.path(f"{name}.jsonl").write_text("\n".join(lines))
+        self.made("eval", "-m", HF_MODEL, "--task", "jsonl", "--file", f"{name}.jsonl", "--policy", "h2o", "--policy", "random", "--budget",
+                  12, "-n", 4, "-t", 1, "-o", f"{name}.h5", "-q", *more)
+        with h5py.File(self.path(f"{name}.h5")) as file:
+            return file["results/jsonl"][:]
+
+    def test_they_share_prefill_and_caches_and_have_the_results_of_separate_evaluations(self):
+        together = self.rows("together", self.LINES, "--query-aware", "off")
+        alone = [row for i in range(3) for row in self.rows(f"alone{i}", self.LINES[i:i + 1], "--query-aware", "off")]
+        self.assertEqual(len(together), 9)
+        for column in ("policy", "prediction", "score", "kept_share", "kl", "agreement", "bytes", "status"):
+            self.assertEqual([str(row[column]) for row in together], [str(row[column]) for row in alone], column)
+        self.assertGreater(together[0]["prefill_s"], 0)
+        self.assertEqual(together[0]["prefill_s"], together[3]["prefill_s"], "the same prefill")
+        self.assertNotEqual(together[0]["prefill_s"], together[6]["prefill_s"])
+        self.assertTrue(all(row["seconds"] > 0 for row in together))
+
+    def test_they_share_nothing_that_would_depend_on_other_questions(self):
+        for name, more in (("seen", ()), ("oracle", ("--query-aware", "off", "--policy", "oracle"))):
+            with self.subTest(name=name):
+                rows = self.rows(name, self.LINES[:2], *more)
+                self.assertNotEqual(rows[0]["prefill_s"], rows[len(rows) // 2]["prefill_s"])
+
+    def test_more_questions_are_added(self):
+        self.rows("more", self.LINES, "--query-aware", "off", "--samples", 1)
+        more = self.rows("more", self.LINES, "--query-aware", "off")
+        together = self.rows("whole", self.LINES, "--query-aware", "off")
+        self.assertEqual([(row["sample_id"][-2:], row["prediction"]) for row in more],
+                         [(row["sample_id"][-2:], row["prediction"]) for row in together])
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")
