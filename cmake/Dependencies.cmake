@@ -42,6 +42,7 @@ kvscope_find_modules(libutf8proc-dev utf8proc libutf8proc)
 kvscope_find_modules(libfribidi-dev fribidi fribidi)
 kvscope_find_modules(libxxhash-dev xxhash libxxhash)
 kvscope_find_modules(libdeflate-dev libdeflate libdeflate)
+kvscope_find_modules(libyaml-cpp-dev yaml_cpp yaml-cpp)
 
 # The first configuration fetches pinned packages in parallel. It does not wait for the packages in `later`, because the first
 # sources compile without them.
