@@ -40,6 +40,7 @@ FOLDERS = {
     "engine": "engine",
     "figures": "app/figures",
     "program": "app/program",
+    "results": "app/results",
     "gui_session": "app/gui/session",
     "gui_view_data": "app/gui/view_data",
     "gui_drawing": "app/gui/drawing",
@@ -86,6 +87,7 @@ USES = {
     "engine": ["engine_decode", "engine_tasks", "analysis_measures"],
     "figures": ["analysis"],
     "program": ["engine", "engine_echo", "analysis_tables"],
+    "results": ["analysis_runs", "engine_tasks"],
     "gui_session": ["program", "figures"],
     "gui_drawing": ["analysis"],
     "gui_engine": ["gui_view_data"],
@@ -99,7 +101,7 @@ USES = {
     "gui_layout": ["gui_window"],
     "gui_saved": ["gui_layout"],
     "gui_shell": ["gui_saved", "gui_views", "gui_engine"],
-    "cli": ["gui_shell", "trace_checks"],
+    "cli": ["gui_shell", "trace_checks", "results"],
 }
 
 

@@ -158,6 +158,7 @@ struct ResultRow {
     std::string device;
     std::string instructions;
     std::string commit;
+    std::string source;
     std::string requested_budget;
     std::string sample_hash;
     std::string context_hash;

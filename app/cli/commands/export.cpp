@@ -17,6 +17,7 @@
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "app/cli/command.h"
+#include "app/cli/export_results.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_validators.h"
@@ -37,6 +38,7 @@ struct Arguments {
     std::vector<fs::path> traces;
     std::vector<std::string> figures;
     std::string ranking;
+    std::string program;  ///< whose result files are written
     std::vector<std::string> runs;
     std::vector<std::string> renames;
     std::string layers;
@@ -440,6 +442,17 @@ void declare_own_options(CLI::App& app, Arguments& arguments) {
     }
 }
 
+/// @throws FigureError for an option other than those of --results
+void check_options_of_results(const CLI::App& app, const Arguments& arguments) {
+    if (arguments.output.empty())
+        throw analysis::FigureError("-o FOLDER is missing: name the folder for the files of " + arguments.program);
+    const std::set<std::string> used = {"trace", "--results", "--output", "--force"};
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0 && !used.contains(option->get_name()))
+            throw analysis::FigureError(
+                fmt::format("--results writes all results; {} applies to figures and rankings", option->get_name()));
+}
+
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option(
@@ -456,6 +469,12 @@ std::function<int()> declare(CLI::App& app) {
     suggest(app.add_option("--ranking", arguments->ranking,
                            "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
             defined_names(analysis::ranking_definitions()));
+    app.add_option("--results", arguments->program,
+                   "Write the results of prompts or tasks as files of another program into the folder -o: kvpress "
+                   "(predictions.csv, metrics.json, config.yaml) or lm-eval (results_<time>.json, samples_<task>_<time>"
+                   ".jsonl), with one folder per run")
+        ->transform(OneOf(programs_with_result_files()))
+        ->type_name("PROGRAM");
     const auto* tokens =
         app.add_option("--token,--tokens", arguments->tokens, "First and last token of a ranking, as in 100-220");
     const auto* top =
@@ -506,10 +525,15 @@ std::function<int()> declare(CLI::App& app) {
     app.footer(app.get_footer() + "\n\nFigures and their options:\n\n" +
                definitions_text(analysis::figure_definitions()) + "\nRankings and their options:\n\n" +
                definitions_text(analysis::ranking_definitions()));
-    return [arguments] {
+    return [arguments, &app] {
+        if (!arguments->program.empty()) {
+            check_options_of_results(app, *arguments);
+            return export_results(arguments->traces, arguments->program, arguments->output, arguments->force);
+        }
         if (arguments->figures.empty() && arguments->ranking.empty())
             throw analysis::FigureError(
-                "nothing to export: give --figure NAME or --ranking NAME; `kvscope figures` and `kvscope rankings` "
+                "nothing to export: give --figure NAME, --ranking NAME or --results PROGRAM; `kvscope figures` and "
+                "`kvscope rankings` "
                 "list the names");
         const auto definitions = chosen_figures(*arguments);
         check_kind(*arguments, definitions);
@@ -549,7 +573,8 @@ Command export_command() {
             "  kvscope export demo.h5 --figure retention --run 3 --run 5 --difference -o difference.pdf\n"
             "  kvscope export demo.h5 --figure all -o demo.pdf\n"
             "  kvscope export demo.h5 --ranking sentences --run 3 --run 5 -o sentences.csv\n"
-            "  kvscope export demo.h5 --ranking heads --top 10",
+            "  kvscope export demo.h5 --ranking heads --top 10\n"
+            "  kvscope export niah.h5 --results lm-eval -o niah-results",
             declare};
 }
 
