@@ -23,7 +23,8 @@ namespace kvscope::trace {
 namespace {
 
 void require_no_gaps(const Source& parts) {
-    if (!parts.model) throw std::invalid_argument("cannot finish a trace without its model");
+    const bool has_only_results = parts.prompts.empty() && !parts.results.empty();  // imported from another program
+    if (!parts.model && !has_only_results) throw std::invalid_argument("cannot finish a trace without its model");
     int prompt = 0;
     for (const PromptPlace& place : parts.prompts) {
         if (place.number != prompt++) {
@@ -175,7 +176,7 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
     const auto create_group = [&](const std::string& group) {
         if (!h5::is_group(joined.id(), group)) h5::create_group(joined.id(), group);
     };
-    copy(*parts.model);
+    if (parts.model) copy(*parts.model);
     const std::string prompts{schema::root::prompts_group};
     // Copies all prompts of the base in one call, so that their shared data sets stay shared.
     if (parts.base && h5::is_group(parts.open(*parts.base).get(), prompts)) copy({*parts.base, prompts});

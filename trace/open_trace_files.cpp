@@ -102,7 +102,8 @@ OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path, const std::sto
             add_origin_of_recipe(attributes, recipe);
         }
     }
-    if (!source_.is_folder && source_.root.complete && !model_) {
+    const bool has_only_results = prompts_.empty() && !source_.results.empty();  // imported from another program
+    if (!source_.is_folder && source_.root.complete && !model_ && !has_only_results) {
         throw DamagedTrace(fmt::format("{}: the group /model is missing", path.string()));
     }
 }

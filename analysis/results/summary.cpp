@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -190,6 +191,7 @@ struct Origin {
 constexpr size_t shown_digits = 12;  // of a hash or commit
 
 constexpr Origin origins[] = {
+    {"program", [](const trace::ResultRow& row) { return row.source.empty() ? "kvscope" : row.source; }},
     {"device", [](const trace::ResultRow& row) { return row.device; }},
     {"instructions", [](const trace::ResultRow& row) { return row.instructions; }},
     {"commit", [](const trace::ResultRow& row) { return row.commit.substr(0, shown_digits); }},
@@ -235,6 +237,12 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
         for (const Result& run : results) values.insert(origin.value(run.row));
         add(origin.name, values);
     }
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> rules;  // of scores, by task and subset
+    for (const Result& run : results) rules[{run.task, run.row.subset}].insert(run.row.scored_as);
+    std::map<std::string, std::set<std::string>> mixed_rules;  // by task
+    for (const auto& [part, names] : rules)
+        if (names.size() > 1) mixed_rules[part.first].insert(names.begin(), names.end());
+    for (const auto& [task, names] : mixed_rules) add(fmt::format("rules of the scores of {}", task), names);
     if (std::ranges::none_of(results, [](const Result& run) { return run.row.sample_hash.empty(); })) return mixed;
     std::map<std::string, std::set<std::string>> data;  // by task
     for (const Result& run : results) data[run.task].insert(run.row.data_hash.substr(0, shown_digits));

@@ -10,7 +10,9 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
+#include "common/bounded_json.h"
 #include "policies/api/budget.h"
 #include "policies/registry/policy_from_record.h"
 
@@ -79,7 +81,23 @@ struct RecordedSetting {
     bool of_bytes = false;
 };
 
+/// Returns a setting of another program, whose policies may differ from those with equal names:
+/// "kvzap_mlp:threshold=-4 (kvpress)". Texts are omitted, because they are longer than a label.
+std::string setting_of_other_program(const trace::ResultRow& row) {
+    std::string text = row.policy;
+    const nlohmann::json parameters = bounded_json::parse_or_discard(row.parameters_json);
+    if (parameters.is_object()) {
+        char separator = ':';
+        for (const auto& [name, value] : parameters.items()) {
+            if (!value.is_number()) continue;
+            text += fmt::format("{}{}={}", std::exchange(separator, ','), name, value.get<double>());
+        }
+    }
+    return fmt::format("{} ({})", text, row.source);
+}
+
 RecordedSetting recorded_setting(const trace::ResultRow& row) {
+    if (!row.source.empty()) return {setting_of_other_program(row)};
     try {
         const policies::PolicySpec spec = policies::policy_from_record(row.policy, row.parameters_json);
         return {spec.label(), spec.definition->budget_of == policies::BudgetOf::bytes};
@@ -97,7 +115,8 @@ struct RowGroup {
 }  // namespace
 
 std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
-    std::map<std::pair<std::string, std::string>, RecordedSetting> known;  // by policy and parameters
+    // By policy, parameters and source
+    std::map<std::tuple<std::string, std::string, std::string>, RecordedSetting> known;
     // Setting, requested budget, number among equal ones, question_seen
     using Key = std::tuple<std::string, std::string, int, std::optional<bool>>;
     std::map<Key, size_t> places;                                // indices of groups
@@ -118,7 +137,7 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
             counted.clear();
         }
         before = &row;
-        const auto [recorded, is_new] = known.try_emplace({row.policy, row.parameters_json});
+        const auto [recorded, is_new] = known.try_emplace({row.policy, row.parameters_json, row.source});
         if (is_new) recorded->second = recorded_setting(row);
         const auto& [setting, of_bytes] = recorded->second;
         const int nth = counted[{setting, row.requested_budget}]++;

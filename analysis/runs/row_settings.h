@@ -13,7 +13,7 @@ namespace kvscope::analysis {
 
 /// Policy setting, budget and sample of one row of results.
 struct RowSettings {
-    std::string setting;  ///< "snapkv:window=8"
+    std::string setting;  ///< "snapkv:window=8", or "snapkv (kvpress)" for a row of another program
     /// "128"; "12.5 %" for a share of each sample's prompt; "bytes of 128" for a policy that keeps all tokens in the
     /// bytes of 128 entries; "all" for `full`.
     std::string budget;

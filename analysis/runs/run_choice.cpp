@@ -227,7 +227,7 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
                                                                const std::vector<int>& runs) {
     std::vector<std::pair<std::string, std::string>> recipe;
     recipe.emplace_back("Software", reader.generator());
-    recipe.emplace_back("Model", model_in_words(reader.model()));
+    if (reader.has_model()) recipe.emplace_back("Model", model_in_words(reader.model()));
     if (reader.n_prompts() > 0) {
         const trace::PromptAttributes& attributes = reader.prompt(prompt);
         recipe.emplace_back(

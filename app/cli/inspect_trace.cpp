@@ -1,6 +1,7 @@
 #include "app/cli/inspect_trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -212,6 +213,31 @@ std::string describe_means(const trace::Reader& reader, Problems& problems) {
         .value_or("");
 }
 
+std::string describe_tasks(const trace::Reader& reader, Problems& problems) {
+    std::string text;
+    for (const auto& task : reader.result_tasks())
+        text += readable(problems, "/results/" + task, "scores that can be put into a table", [&] {
+                    return describe_scores(reader, task);
+                }).value_or("");
+    return text;
+}
+
+/// Describes a trace without a model: an unfinished one, or results of other programs.
+std::string describe_imported_results(const trace::Reader& reader, Problems& problems) {
+    if (reader.result_tasks().empty()) return "no model recorded yet\n";
+    std::set<std::string> models, programs;
+    for (const auto& task : reader.result_tasks())
+        for (const trace::ResultRow& row : readable(problems, "/results/" + task, "results that can be read", [&] {
+                                               return reader.results(task);
+                                           }).value_or(std::vector<trace::ResultRow>())) {
+            models.insert(row.model);
+            programs.insert(row.source.empty() ? "kvscope" : row.source);
+        }
+    return fmt::format("imported results of {}, computed by {}\n{}",
+                       one_line(fmt::format("{}", fmt::join(models, ", "))),
+                       one_line(fmt::format("{}", fmt::join(programs, ", "))), describe_tasks(reader, problems));
+}
+
 std::string describe(const trace::Reader& reader, bool whole_text, const MemoryColumns& memory, Problems& problems) {
     std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
                                    one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
@@ -220,7 +246,7 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryC
     if (const auto part = trace::part_folder_of(reader.path()); reader.complete() && fs::exists(part, error))
         text += fmt::format("an unfinished extension is in {}: repeat its command to continue it\n",
                             one_line(part.string()));
-    if (!reader.has_model()) return text + "no model recorded yet\n";
+    if (!reader.has_model()) return text + describe_imported_results(reader, problems);
     const auto& model = reader.model();
     text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", one_line(model.name),
                         one_line(model.family), one_line(model.dtype), model.n_layers, model.n_heads, model.n_kv_heads,
@@ -234,11 +260,7 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryC
     text += describe_means(reader, problems);
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, memory, problems);
-    for (const auto& task : reader.result_tasks())
-        text += readable(problems, "/results/" + task, "scores that can be put into a table", [&] {
-                    return describe_scores(reader, task);
-                }).value_or("");
-    return text;
+    return text + describe_tasks(reader, problems);
 }
 
 nlohmann::ordered_json tree_json(const fs::path& path) {

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""`export --results` writes result files of kvpress and lm-eval.
+"""`import` reads result files of kvpress and lm-eval, and `export --results` writes them.
 
-tests/data/results has files that the programs' own code wrote (scripts/golden/result_files.py).
+tests/data/results has files that the programs' own code wrote, and the scores of all samples (scripts/golden/result_files.py).
 """
 
+import collections
 import csv
 import io
 import json
+import math
 import re
+import shutil
 import unittest
 
 import h5py
@@ -15,6 +18,8 @@ import h5py
 from program import HF_MODEL, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, csv_rows, jsonl_rows
 
 DATA = SOURCE / "tests" / "data" / "results"
+SCORES = json.loads((DATA / "scores.json").read_text(encoding="utf-8"))
+MODEL = "org/tiny-model"
 
 
 def text(value):
@@ -26,6 +31,206 @@ def tables_of(path):
     with h5py.File(path) as trace:
         return {task: [{name: text(row[name]) for name in table.dtype.names} for row in table[:]]
                 for task, table in trace["results"].items()}
+
+
+def folder_of(row):
+    """Returns the folder of tests/data/results from which a row was read."""
+    press = {"full": "no_press"}.get(row["policy"], row["policy"])
+    ratio = {"full": "0.00", "kvzap_mlp": "-4.00"}.get(row["policy"], f"{1 - row['budget_fraction']:.2f}")
+    name = row["sample_id"].rsplit("-", 1)[0]
+    ending = "__query_aware" if row["question_seen"] == 1 else ""
+    if name.startswith("needle"):
+        return f"kvpress/needle_in_haystack__org--tiny-model__{press}__{ratio}__max_context2000__needle_depth50"
+    dataset, part = next((name[:len(known)], name[len(known) + 1:]) for known in ("longbench-v2", "longbench-e", "longbench", "ruler")
+                         if name.startswith(known + "-"))
+    return f"kvpress/{dataset}__{part}__org--tiny-model__{press}__{ratio}{ending}"
+
+
+class Read(ProgramTest):
+    """Files that the originals wrote."""
+
+    @classmethod
+    def prepare(cls):
+        cls.said = cls.made("import", DATA / "kvpress", DATA / "lm-eval", "-o", "all.h5").stderr
+        cls.tables = tables_of(cls.folder / "all.h5")
+
+    def copy(self, part, name):
+        shutil.copytree(DATA / part, self.path(name))
+        return self.path(name)
+
+    def test_every_score_of_kvpress(self):
+        found = collections.defaultdict(dict)
+        for rows in self.tables.values():
+            for row in rows:
+                if row["source"] == "kvpress":
+                    found[folder_of(row)][int(row["sample_id"].rsplit("-", 1)[1])] = row
+        self.assertEqual(sorted(found), sorted(SCORES["kvpress"]))
+        for folder, expected in SCORES["kvpress"].items():
+            with self.subTest(folder):
+                self.assertEqual(sorted(found[folder]), list(range(len(expected))))
+                for i, score in enumerate(expected):
+                    self.assertAlmostEqual(found[folder][i]["score"], score, delta=5.1e-5, msg=found[folder][i]["prediction"])
+
+    def test_rows_of_kvpress(self):
+        rows = [row for row in self.tables["ruler"] if row["source"] == "kvpress"]
+        self.assertEqual({row["model"] for row in rows}, {MODEL})
+        self.assertEqual({row["length"] for row in rows}, {4096})
+        self.assertEqual({(row["policy"], row["requested_budget"], row["question_seen"]) for row in rows},
+                         {("full", "1", 0), ("snapkv", "0.5", 0), ("kvzap_mlp", "0.28", 0), ("snapkv", "0.3", 1)})
+        self.assertEqual({row["subset"]: row["metric"] for row in rows},
+                         {"niah_single_1": "string_match_all", "niah_multiquery": "string_match_all", "vt": "string_match_all",
+                          "qa_1": "string_match_part", "qa_2": "string_match_part"})
+        answers = {row["subset"]: json.loads(row["answers_json"]) for row in rows}
+        self.assertEqual(answers["vt"], ["VAR ONE", "it's", 'say "x"', "both ' and \""])
+        self.assertEqual(answers["niah_multiquery"], ["7654321", "Ünï"])
+        self.assertEqual(answers["qa_1"], [f"a rather long answer number {i}" for i in range(6)])
+        self.assertEqual(answers["qa_2"], ["the end\\of"])
+        predictions = {row["prediction"] for row in rows if row["policy"] == "snapkv" and row["question_seen"] == 0}
+        self.assertLessEqual({"123\n4567", "7654\x0b321 \r\n ünï", "VAR\tONE it's"}, predictions)
+        self.assertEqual({row["scored_as"] for row in rows}, {"ruler as in kvpress"})
+        press = next(json.loads(row["parameters_json"]) for row in rows if row["policy"] == "snapkv")
+        self.assertEqual(press, {"press": "SnapKVPress(window_size=64, kernel_size=5)"})
+        for row in rows:
+            self.assertTrue(math.isnan(row["seconds"]))
+        of_v2 = [row["subset"] for row in self.tables["longbench-v2"]]
+        self.assertEqual(of_v2, ["easy/short", "hard/long", "hard/short"])
+        self.assertEqual({row["subset"] for row in self.tables["longbench"]}, {"trec", "lcc", "qasper_e/0-4k", "qasper_e/4-8k", "qasper_e/8k+"})
+
+    def test_the_rows_of_a_sample_are_consecutive(self):
+        rows = [row for row in self.tables["ruler"] if row["source"] == "kvpress" and row["question_seen"] == 0]
+        self.assertEqual([row["policy"] for row in rows[:3]], ["full", "kvzap_mlp", "snapkv"])
+        self.assertEqual(len({row["sample_id"] for row in rows[:3]}), 1)
+
+    def test_rows_of_lm_eval(self):
+        rows = self.tables["colors"]
+        self.assertEqual([row["score"] for row in rows], [sample["exact_match"] for sample in SCORES["lm_eval"]["colors"]["strict-match"]])
+        self.assertEqual([row["prediction"] for row in rows], ["green", "[invalid]", "blue"])
+        self.assertEqual([json.loads(row["answers_json"]) for row in rows], [["green"], ["blue"], ["red"]])
+        self.assertEqual({(row["source"], row["model"], row["policy"], row["metric"], row["seed"]) for row in rows},
+                         {("lm-eval", MODEL, "full", "exact_match", 7)})
+        self.assertEqual([row["prediction"].strip() for row in self.tables["choices"]], ["right", "right"])
+        self.assertEqual([row["score"] for row in self.tables["choices"]], [1, 0])
+        needles = [row for row in self.tables["ruler"] if row["source"] == "lm-eval"]
+        self.assertEqual([(row["length"], row["score"], row["subset"]) for row in needles],
+                         [(4096, 0.5, "niah_single_1"), (8192, 1, "niah_single_1"), (8192, 0, "niah_single_1")])
+
+    def test_the_metric_is_chosen(self):
+        self.refuses(1, ["choices", "found none of the filter"], "import", DATA / "lm-eval", "--metric",
+                     "exact_match,flexible-extract", "-o", "flexible.h5", "-q")  # the other tasks have no such filter
+        rows = tables_of(self.path("flexible.h5"))["colors"]
+        self.assertEqual([row["score"] for row in rows],
+                         [sample["exact_match"] for sample in SCORES["lm_eval"]["colors"]["flexible-extract"]])
+
+    def test_the_trace_opens_like_others(self):
+        said = self.made("inspect", "all.h5").stdout
+        self.assertIn("no errors", said)
+        self.assertIn(f"imported results of {MODEL}, computed by kvpress, lm-eval", said)
+        self.assertIn("snapkv (kvpress)", said)
+        rows = csv_rows(self.made("inspect", "all.h5", "--format", "csv").stdout)
+        self.assertTrue(rows)
+        self.made("export", "all.h5", "--figure", "results-table", "-o", "all.pdf")
+        self.made("export", "all.h5", "--figure", "results-table", "--rows", "policy,subset", "-o", "all.csv")
+        table = csv_rows(self.path("all.csv").read_text())
+        row = next(row for row in table if (row["task"], row["policy"], row["subset"], row["budget"]) ==
+                   ("ruler", "snapkv (kvpress)", "vt", "50 %"))
+        self.assertAlmostEqual(float(row["mean"]), SCORES["kvpress"]["kvpress/ruler__4096__org--tiny-model__snapkv__0.50"][2], places=4)
+        self.assertIn("program (kvpress, lm-eval)", row["differs"])
+        self.assertIn("question", row["differs"])
+
+    def test_a_second_import(self):
+        command = ("import", DATA / "kvpress", "-o", "again.h5")
+        self.made(*command)
+        before = self.path("again.h5").read_bytes()
+        self.assertIn("nothing to do", self.made(*command).stderr)
+        self.assertEqual(self.path("again.h5").read_bytes(), before)
+        self.refuses(1, ["again.h5 exists", "--force"], "import", DATA / "lm-eval", "-o", "again.h5")
+
+    def test_broken_and_missing_files_of_kvpress(self):
+        press = "ruler__4096__org--tiny-model__snapkv__0.50"
+        folder = self.copy("kvpress", "broken") / press
+        whole = (folder / "predictions.csv").read_text(encoding="utf-8")
+
+        def refused(*messages):
+            self.refuses(1, [str(folder), *messages], "import", folder, "-o", "no.h5")
+            self.assertFalse(self.path("no.h5").exists())
+
+        (folder / "predictions.csv").write_text(whole.replace("predicted_answer", "pred"), encoding="utf-8")
+        refused("expected a column predicted_answer")
+        (folder / "predictions.csv").write_text(whole + "1,2\n", encoding="utf-8")
+        refused("expected 7 fields", "found 2", "Copy the file again")
+        (folder / "predictions.csv").write_text(whole + '"open', encoding="utf-8")
+        refused("quotation mark")
+        (folder / "predictions.csv").write_text("", encoding="utf-8")
+        refused("predicted_answer")
+        (folder / "predictions.csv").unlink()
+        refused("predictions.csv", "found none")
+        (folder / "predictions.csv").write_text(whole, encoding="utf-8")
+        for config, messages in (("a: [", ["config.yaml", "YAML"]), ("text", ["config.yaml", "settings"]), ("dataset: ruler\n", ["model"]),
+                                 ("dataset: a/b\nmodel: m\npress_name: p\n", ["a/b"]), ("[" * 5000, ["config.yaml"])):
+            (folder / "config.yaml").write_text(config)
+            refused(*messages)
+        shutil.copy(DATA / "kvpress" / press / "config.yaml", folder)
+        (folder / "metrics.json").write_text("{")
+        refused("metrics.json", "JSON")
+        (folder / "metrics.json").write_text('{"vt": {"string_match": 99.0}}')
+        self.assertIn("the score of vt is 99.00, but the predictions give 25.00",
+                      self.made("import", folder, "-o", "other.h5").stderr)
+        (folder / "config.yaml").unlink()
+        said = self.refuses(1, ["left out", "config.yaml"], "import", self.path("broken"), "-o", "rest.h5", "-q")
+        self.assertEqual(said.count("left out"), 1)
+        self.assertEqual(len([row for row in tables_of(self.path("rest.h5"))["ruler"] if row["policy"] == "snapkv"]), 5)
+
+    def test_data_sets_without_a_scorer(self):
+        folder = self.copy("kvpress", "unknown") / "ruler__4096__org--tiny-model__snapkv__0.50"
+        config = (folder / "config.yaml").read_text()
+        (folder / "config.yaml").write_text(config.replace("dataset: ruler", "dataset: zero_scrolls"))
+        self.refuses(1, ["zero_scrolls", "5 of 5 predictions"], "import", folder, "-o", "no.h5")
+
+    def test_broken_and_missing_files_of_lm_eval(self):
+        folder = next(self.copy("lm-eval", "broken-lm").iterdir())
+        results = next(folder.glob("results_*.json"))
+        colors = next(folder.glob("samples_colors_*.jsonl"))
+        lines = colors.read_text().splitlines()
+        colors.write_text("\n".join([lines[0], "{broken", '{"doc_id": 1, "filter": "strict-match"}', *lines[1:]]))
+        self.refuses(1, [f"{colors}:2", "doc_id", "1 more line"], "import", folder, "-o", "some.h5")
+        self.assertEqual(len(tables_of(self.path("some.h5"))["colors"]), 3)
+        colors.unlink()
+        self.refuses(1, [colors.name, "--log_samples"], "import", results, "-o", "fewer.h5")
+        self.assertEqual(sorted(tables_of(self.path("fewer.h5"))), ["choices", "ruler"])
+        for broken in "{", "[]", '{"results": 1}':
+            results.write_text(broken)
+            self.refuses(1, [str(results), "results"], "import", results, "-o", "no.h5")
+        results.unlink()
+        self.refuses(1, ["samples_choices", "results_", "Copy it"], "import", folder, "-o", "no.h5")
+
+    def test_other_files(self):
+        self.refuses(1, ["nowhere does not exist"], "import", "nowhere", "-o", "no.h5")
+        self.path("empty").mkdir()
+        self.refuses(1, ["empty", "predictions.csv", "found neither"], "import", "empty", "-o", "no.h5")
+        self.refuses(2, ["--output"], "import", "empty")
+
+    def test_files_of_kvpress_are_written_again(self):
+        """The same scores, answers and budgets after `import`, `export` and `import`."""
+        self.made("import", DATA / "kvpress", "-o", "first.h5")
+        self.made("export", "first.h5", "--results", "kvpress", "-o", "written")
+        said = self.run_program("import", "written", "-o", "second.h5")
+        self.assertIn("needle_in_haystack", said.stderr)  # without the scores of samples
+        kept = ("policy", "requested_budget", "prediction", "answers_json", "score", "scored_as", "question_seen", "metric", "length")
+        for task in "ruler", "longbench-v2":
+            rows = [[{name: row[name] for name in kept} for row in tables_of(self.path(name))[task]] for name in ("first.h5", "second.h5")]
+            key = lambda row: json.dumps(row, sort_keys=True)
+            self.assertEqual(sorted(rows[0], key=key), sorted(rows[1], key=key))
+        for name in "predictions.csv", "metrics.json", "config.yaml":
+            press = "ruler__4096__org--tiny-model__snapkv__0.50"
+            theirs, ours = ((folder / press / name).read_text(encoding="utf-8") for folder in (DATA / "kvpress", self.path("written")))
+            with self.subTest(name):
+                if name == "predictions.csv":
+                    self.assertEqual(sorted(next(csv.reader(io.StringIO(theirs)))), sorted(next(csv.reader(io.StringIO(ours)))))
+                elif name == "metrics.json":
+                    self.assertEqual(theirs, ours)
+                else:
+                    keys = [[line.split(":")[0] for line in config.splitlines() if not line.startswith(" ")] for config in (theirs, ours)]
+                    self.assertEqual(*keys)
 
 
 @NEEDS_ENGINE
@@ -40,6 +245,19 @@ class Written(ProgramTest):
         for program in "kvpress", "lm-eval":
             cls.made("export", "niah.h5", "--results", program, "-o", program)
 
+    def compare(self, name, kept):
+        found = tables_of(self.path(name))["niah"]
+        key = lambda row: json.dumps(row, sort_keys=True)
+        picked = [sorted(({column: row[column] for column in kept} for row in rows), key=key) for rows in (self.rows, found)]
+        for row in picked[0]:
+            row["requested_budget"] = "1" if row["policy"] == "full" else row["requested_budget"]
+        self.assertEqual(sorted(picked[0], key=key), picked[1])
+        self.assertEqual({row["source"] for row in found}, {""})
+        self.assertIn("no errors", self.made("inspect", name).stdout)
+
+    COLUMNS = ("policy", "parameters_json", "requested_budget", "prediction", "answers_json", "score", "metric", "scored_as", "length", "model",
+               "dtype", "question_seen", "seed", "status")
+
     def test_kvpress(self):
         folders = sorted(folder.name for folder in self.path("kvpress").iterdir())
         self.assertEqual(len(folders), 2 * 5)  # lengths, runs
@@ -48,6 +266,8 @@ class Written(ProgramTest):
         rows = csv_rows((self.path("kvpress") / folders[0] / "predictions.csv").read_text())
         self.assertEqual(len(rows), 2)
         self.check_kvpress_files()
+        self.made("import", "kvpress", "-o", "from-kvpress.h5")
+        self.compare("from-kvpress.h5", self.COLUMNS)
 
     def check_kvpress_files(self):
         """Names as in the originals' files, and the numbers of the trace."""
@@ -86,6 +306,17 @@ class Written(ProgramTest):
             mean = sum(sample["string_match_all"] for sample in samples) / len(samples)
             self.assertAlmostEqual(ours["results"]["niah"]["string_match_all,none"], mean)
             self.assertIn("string_match_all_stderr,none", ours["results"]["niah"])
+        self.made("import", "lm-eval", "-o", "from-lm-eval.h5")
+        self.compare("from-lm-eval.h5", (*self.COLUMNS, "sample_id", "sample_hash", "context_hash", "data_hash", "prompt_hash", "depth", "subset",
+                                         "budget_fraction", "kept_share"))
+
+    def test_both_programs_in_one_table(self):
+        self.made("import", DATA / "kvpress", "-o", "kvpress.h5", "-q")
+        self.made("export", "niah.h5", "kvpress.h5", "--figure", "results-table", "-o", "both.csv")
+        rows = csv_rows(self.path("both.csv").read_text())
+        self.assertLessEqual({"snapkv (kvpress)", "h2o", "full", "full (kvpress)"}, {row["policy"] for row in rows})
+        self.assertIn("program (kvpress, kvscope)", rows[0]["differs"])
+        self.assertIn("model", rows[0]["differs"])
 
     def test_usage(self):
         self.refuses(2, ["--run applies to figures"], "export", "niah.h5", "--results", "kvpress", "--run", 1, "-o", "no")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "common/bounded_json.h"
 #include "common/json.h"
@@ -84,7 +85,9 @@ class TraceCheck {
         if (!source_.root.complete) {
             problems_.warning("/@complete", "1", "0: prompts or runs may be missing");
         }
+        const bool has_only_results = source_.prompts.empty() && !source_.results.empty();
         for (const auto* group : {"/model", "/prompts"}) {
+            if (has_only_results && std::string_view(group) == "/model") continue;
             if (!h5::is_group(source_.open(source_.path).get(), group)) {
                 problems_.error(group, "a group", "nothing");
             }

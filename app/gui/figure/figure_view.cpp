@@ -15,7 +15,9 @@ namespace kvscope::gui {
 
 void FigureView::draw(Context& context) {
     Session& session = context.session;
-    if (!session.focus() || !session.focus()->reader()->has_model()) return draw_nothing(context, words_.empty);
+    const Document* document = session.focus();
+    if (!document || (!document->reader()->has_model() && document->reader()->result_tasks().empty()))
+        return draw_nothing(context, words_.empty);
     const bool may_choose = kind_ == Kind::curves
                                 ? draw_comparison_choice(words_.kind, context, automatic_, comparison_)
                                 : draw_traces_choice(words_.kind, session, traces_);
