@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "analysis/drawing/figure_definition.h"
+#include "app/cli/engine/temporary_folder.h"
 #include "app/program/engine/prepared_job.h"
 #include "app/program/version.h"
 #include "common/json.h"
@@ -34,28 +35,6 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
         held += eigenvalues[static_cast<size_t>(n++)];
     return n;
 }
-
-class TemporaryFolder {
- public:
-    TemporaryFolder() {
-        std::string name = (fs::temp_directory_path() / "kvscope-XXXXXX").string();
-        if (!mkdtemp(name.data()))
-            throw std::runtime_error(fmt::format("no folder can be created in {}: {}",
-                                                 fs::temp_directory_path().string(),
-                                                 std::error_code(errno, std::generic_category()).message()));
-        path_ = name;
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        std::error_code none;
-        fs::remove_all(path_, none);
-    }
-    const fs::path& path() const { return path_; }
-
- private:
-    fs::path path_;
-};
 
 std::string generator() { return fmt::format("kvscope {}", program::version()); }
 

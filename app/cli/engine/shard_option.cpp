@@ -68,9 +68,13 @@ void declare_shard_option(CLI::App& app, std::string& shard) {
         ->type_name("I/N|auto");
 }
 
+trace::Shard shard_from_text(const std::string& text) {
+    return text == "auto" ? shard_of_slurm_task() : parse_shard(text);
+}
+
 void set_shard(program::RunJob& job, const std::string& shard) {
     if (shard.empty()) return;
-    job.shard = shard == "auto" ? shard_of_slurm_task() : parse_shard(shard);
+    job.shard = shard_from_text(shard);
     job.output = trace::file_of_shard(job.output, *job.shard);
 }
 

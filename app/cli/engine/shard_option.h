@@ -9,8 +9,11 @@ namespace kvscope::cli {
 
 void declare_shard_option(CLI::App& app, std::string& shard);
 
+/// @param text "2/4", or "auto" for the task of a Slurm job array @throws std::invalid_argument
+[[nodiscard]] trace::Shard shard_from_text(const std::string& text);
+
 /// Sets the job's shard, and the shard's file as output. Does nothing if `shard` is empty.
-/// @param shard "2/4", or "auto" for the task of a Slurm job array @throws std::invalid_argument
+/// @throws std::invalid_argument
 void set_shard(program::RunJob& job, const std::string& shard);
 
 }  // namespace kvscope::cli

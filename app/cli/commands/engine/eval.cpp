@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "analysis/runs/task_scores.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
+#include "app/cli/engine/predict_job.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/engine/shard_option.h"
 #include "app/cli/engine/task_flags.h"
@@ -29,6 +31,7 @@ struct Arguments {
     std::string query_aware = "on";
     OutputFormat format;
     std::string shard;
+    std::filesystem::path prediction;
 };
 
 /// Prints verdicts and the table of scores, or the table of times. Failures follow the table. In formats for programs,
@@ -64,6 +67,7 @@ int act(Arguments& arguments) {
     job.experiment.n_new = arguments.flags.n_new(*job.task);
     job.experiment.query_aware = arguments.query_aware != "off";
     job.asks_in_both_ways = arguments.query_aware == "both";
+    if (!arguments.prediction.empty()) return predict_job(job, arguments.terminal, arguments.prediction);
     const auto outcome = run_with_progress(job, arguments.terminal);
     if (outcome.is_empty_shard) return outcome.n_left_out > 0 ? 1 : 0;
     show(arguments, trace::Reader(job.output));
@@ -95,6 +99,7 @@ std::function<int()> declare(CLI::App& app) {
         ->type_name("TRACE.h5");
     declare_disk_limit(app, job);
     declare_shard_option(app, arguments->shard);
+    declare_prediction(app, arguments->prediction);
     app.add_flag("--force", job.force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->terminal.quiet, "Hide progress");
     arguments->format.declare(app);

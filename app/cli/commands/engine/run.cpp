@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
+#include "app/cli/engine/predict_job.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/engine/shard_option.h"
 #include "app/cli/option_validators.h"
@@ -22,6 +23,7 @@ struct Arguments {
     std::vector<std::string> sources;
     std::vector<std::string> questions;
     std::string shard;
+    std::filesystem::path prediction;
 };
 
 int act(Arguments& arguments) {
@@ -36,6 +38,7 @@ int act(Arguments& arguments) {
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("no prompt: give a text with -p, or a text file, a JSONL file or a folder with -f");
     arguments.terminal.model.copy_to(job.experiment);
+    if (!arguments.prediction.empty()) return predict_job(job, arguments.terminal, arguments.prediction);
     const int code = run_in_terminal(job, arguments.terminal);
     return code == 0 && !problems.empty() ? 1 : code;
 }
@@ -77,6 +80,7 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->type_name("TRACE.h5");
     declare_shard_option(app, arguments->shard);
+    declare_prediction(app, arguments->prediction);
     app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
         ->check(NewFile())
         ->type_name("FILE.json");

@@ -1,0 +1,184 @@
+#include "app/cli/sweep/sweep_settings.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "app/program/input_files.h"
+#include "app/program/version.h"
+
+namespace kvscope::cli {
+namespace {
+
+constexpr size_t largest_sweep_file = 1 << 20;  // in bytes
+
+bool is_axis(std::string_view option) { return option == "model" || option == "task" || option == "seed"; }
+
+class SweepFile {
+ public:
+    explicit SweepFile(const std::filesystem::path& path) : path_(path.string()) {
+        const std::string text = program::read_text(path, largest_sweep_file);
+        try {
+            const YAML::Node root = YAML::Load(text);
+            if (!root.IsMap()) fail(root, "expected lines such as `policy: [snapkv, h2o]`, found no keys");
+            read_keys(root, "");
+        } catch (const YAML::Exception& error) {
+            throw std::invalid_argument(fmt::format("{}: {}", place(error.mark), error.msg));
+        }
+    }
+
+    std::vector<SweepSetting> settings;
+
+ private:
+    std::string place(const YAML::Mark& mark) const {
+        return mark.is_null() ? path_ : fmt::format("{}:{}", path_, mark.line + 1);
+    }
+
+    [[noreturn]] void fail(const YAML::Node& at, const std::string& why) const {
+        throw std::invalid_argument(fmt::format("{}: {}", place(at.Mark()), why));
+    }
+
+    void read_keys(const YAML::Node& map, const std::string& task) {
+        std::set<std::string> names;
+        for (const auto& entry : map) {
+            if (!entry.first.IsScalar()) fail(entry.first, "expected the name of an option before ':'");
+            const std::string& key = entry.first.Scalar();
+            try {
+                const TraceOption& option = trace_option(key);
+                if (!names.insert(option.name).second)
+                    throw std::invalid_argument(fmt::format("{} is set twice: keep one of them", option.name));
+                if (!task.empty() && (is_axis(option.name) || option.name == "policy" || option.name == "budget"))
+                    throw std::invalid_argument(fmt::format("{} applies to all tasks: move it out of {}", key, task));
+                read_values(option, entry.second, task);
+            } catch (const std::invalid_argument& error) {
+                if (std::string_view(error.what()).starts_with(path_)) throw;
+                fail(entry.first, error.what());
+            }
+        }
+    }
+
+    void read_values(const TraceOption& option, const YAML::Node& value, const std::string& task) {
+        SweepSetting setting{option.name, {}, place(value.Mark()), task};
+        if (value.IsSequence()) {
+            for (const YAML::Node& element : value) read_value(option, element, setting);
+        } else {
+            read_value(option, value, setting);
+        }
+        if (setting.values.empty()) fail(value, fmt::format("{} has no value", option.name));
+        if (setting.values.size() > 1 && !option.is_list && !is_axis(option.name))
+            fail(value, fmt::format("{} takes one value, found {}", option.name, setting.values.size()));
+        settings.push_back(std::move(setting));
+    }
+
+    void read_value(const TraceOption& option, const YAML::Node& value, SweepSetting& setting) {
+        if (value.IsMap() && option.name == "task") {
+            for (const auto& entry : value) {
+                if (!entry.first.IsScalar()) fail(entry.first, "expected the name of a task before ':'");
+                setting.values.push_back(entry.first.Scalar());
+                if (entry.second.IsNull()) continue;
+                if (!entry.second.IsMap())
+                    fail(entry.second,
+                         fmt::format("expected settings of the task {}, such as `samples: 5`", setting.values.back()));
+                read_keys(entry.second, setting.values.back());
+            }
+            return;
+        }
+        if (!value.IsScalar() || value.Scalar().empty()) {
+            const char* found = value.IsMap() ? "keys" : value.IsSequence() ? "a list" : "nothing";
+            fail(value, fmt::format("expected a value of {}, found {}", option.name, found));
+        }
+        if (option.is_flag && value.Scalar() != "true" && value.Scalar() != "false")
+            fail(value, fmt::format("expected {}: true or false, found '{}'", option.name, value.Scalar()));
+        setting.values.push_back(value.Scalar());
+    }
+
+    std::string path_;
+};
+
+void write_sweep_values(YAML::Emitter& out, const SweepSetting& setting) {
+    out << YAML::Key << setting.option << YAML::Value;
+    if (setting.values.size() == 1) {
+        out << setting.values.front();
+        return;
+    }
+    out << YAML::Flow << setting.values;
+}
+
+/// Writes each task with its own settings.
+void write_sweep_tasks(YAML::Emitter& out, const std::vector<SweepSetting>& settings, const SweepSetting& tasks) {
+    const auto is_of_task = [](const SweepSetting& one) { return !one.task.empty(); };
+    if (std::ranges::none_of(settings, is_of_task)) {
+        write_sweep_values(out, tasks);
+        return;
+    }
+    out << YAML::Key << tasks.option << YAML::Value << YAML::BeginSeq;
+    for (const std::string& task : tasks.values) {
+        if (std::ranges::none_of(settings, [&](const SweepSetting& one) { return one.task == task; })) {
+            out << task;
+            continue;
+        }
+        out << YAML::BeginMap << YAML::Key << task << YAML::Value << YAML::BeginMap;
+        for (const SweepSetting& setting : settings)
+            if (setting.task == task) write_sweep_values(out, setting);
+        out << YAML::EndMap << YAML::EndMap;
+    }
+    out << YAML::EndSeq;
+}
+
+}  // namespace
+
+std::vector<SweepSetting> read_sweep_file(const std::filesystem::path& path) { return SweepFile(path).settings; }
+
+std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, const GivenOptions& given) {
+    const auto replace = [&](const std::string& option, std::vector<std::string> values) {
+        std::erase_if(settings, [&](const SweepSetting& one) {
+            return one.option == option || (option == "task" && !one.task.empty());
+        });
+        settings.push_back({option, std::move(values), "--" + option});
+    };
+    for (const auto& [name, values] : given.values) {
+        if (values.empty()) continue;
+        if (values.size() > 1 && !is_axis(name) && !trace_option(name).is_list)
+            throw std::invalid_argument(
+                fmt::format("--{} takes one value, but was given '{}' and '{}': keep one of them", name, values.front(),
+                            values[1]));
+        replace(name, values);
+    }
+    for (const auto& [name, is_set] : given.flags)
+        if (is_set) replace(name, {"true"});
+    return settings;
+}
+
+std::string sweep_file_text(const std::vector<SweepSetting>& settings) {
+    YAML::Emitter out;
+    out << YAML::BeginMap;
+    for (const SweepSetting& setting : settings) {
+        if (setting.option == "task")
+            write_sweep_tasks(out, settings, setting);
+        else if (setting.task.empty())
+            write_sweep_values(out, setting);
+    }
+    out << YAML::EndMap;
+    std::string text = fmt::format("# Settings of a sweep, with those of its command line. kvscope {}\n{}\n",
+                                   program::version(), out.c_str());
+    text += "\n# Defaults of the other options:\n";
+    for (const TraceOption& option : trace_options()) {
+        const bool is_set =
+            std::ranges::any_of(settings, [&](const SweepSetting& one) { return one.option == option.name; });
+        if (!is_set && !option.fallback.empty()) text += fmt::format("# {}: {}\n", option.name, option.fallback);
+    }
+    return text;
+}
+
+std::vector<std::string> values_of_setting(const std::vector<SweepSetting>& settings, std::string_view option) {
+    std::vector<std::string> values;
+    for (const SweepSetting& setting : settings)
+        if (setting.option == option && setting.task.empty())
+            values.insert(values.end(), setting.values.begin(), setting.values.end());
+    return values;
+}
+
+}  // namespace kvscope::cli
