@@ -13,6 +13,7 @@
 #include "app/cli/engine/shard_option.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
+#include "app/cli/sweep/sweep_slurm.h"
 #include "app/cli/sweep/sweep_tables.h"
 #include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
@@ -35,6 +36,11 @@ struct Arguments {
     std::string shard;
     int joined_shards = 0;
     bool is_dry_run = false;
+    bool is_for_slurm = false;
+    bool prints_script = false;
+    bool is_status = false;
+    bool is_cancelled = false;
+    SlurmOptions slurm;
     bool quiet = false;
     OutputFormat format;
 };
@@ -77,11 +83,48 @@ int predict(const Arguments& arguments, const SweepFolder& folder, const std::ve
     return fails ? 1 : 0;
 }
 
+bool uses_slurm(const Arguments& arguments) {
+    return arguments.is_for_slurm || arguments.prints_script || arguments.is_status || arguments.is_cancelled;
+}
+
+void require_slurm_for_its_options(const Arguments& arguments) {
+    const SlurmOptions& slurm = arguments.slurm;
+    const bool has_any = !slurm.partition.empty() || !slurm.gres.empty() || !slurm.time.empty() ||
+                         !slurm.others.empty() || slurm.array_size;
+    if (has_any && !arguments.is_for_slurm && !arguments.prints_script)
+        throw std::invalid_argument(
+            "--partition, --gres, --time, --sbatch and --array-size need --slurm or --print-sbatch");
+}
+
+int act_with_slurm(const Arguments& arguments, const SweepFolder& folder, const std::vector<SweepSetting>& settings,
+                   const std::vector<SweepTrace>& traces) {
+    SlurmSweep slurm(folder, traces, arguments.slurm);
+    if (arguments.is_status) {
+        arguments.format.print(slurm.status());
+    } else if (arguments.is_cancelled) {
+        print_to_stderr(slurm.cancel());
+    } else {
+        write_settings(folder, settings);
+        if (arguments.prints_script) {
+            print_data(slurm.script());
+            print_to_stderr(
+                fmt::format("submit the script with sbatch; when its tasks have ended, `kvscope sweep {} "
+                            "--join {}` joins the shards",
+                            folder.path().string(), slurm.n_shards()));
+        } else {
+            for (const std::string& line : slurm.submit()) print_to_stderr(line);
+        }
+    }
+    return 0;
+}
+
 int act(Arguments& arguments) {
+    require_slurm_for_its_options(arguments);
     find_file_and_folder(arguments);
     const auto settings = with_command_line(read_sweep_file(arguments.file), arguments.given);
     const auto traces = traces_of_sweep(settings);
     const SweepFolder folder(arguments.folder);
+    if (uses_slurm(arguments)) return act_with_slurm(arguments, folder, settings, traces);
     SweepRunOptions options{arguments.n_processes, std::nullopt, arguments.joined_shards, arguments.quiet};
     if (!arguments.shard.empty()) options.shard = shard_from_text(arguments.shard);
     StopSignals signals;
@@ -97,6 +140,31 @@ int act(Arguments& arguments) {
                                      ? "stopped; nothing was written"
                                      : "stopped; finished runs are kept, and the same command continues");
     }
+}
+
+void declare_slurm_options(CLI::App& app, Arguments& arguments) {
+    SlurmOptions& slurm = arguments.slurm;
+    const char* group = "Slurm";
+    app.add_flag(
+           "--slurm", arguments.is_for_slurm,
+           "Submit a job array, whose tasks run the shards of each trace, and a job that joins the shards. Repeated, "
+           "submit what failed")
+        ->group(group);
+    app.add_flag("--status", arguments.is_status, "Print the state of each shard, and why it failed")->group(group);
+    app.add_flag("--cancel", arguments.is_cancelled, "Cancel the submitted jobs")->group(group);
+    app.add_flag("--print-sbatch", arguments.prints_script, "Print the script of the job array, and submit nothing")
+        ->group(group);
+    app.add_option("--array-size", slurm.array_size, "Number of tasks of the array, and of shards of each trace")
+        ->check(WholeNumber(1, trace::most_shards))
+        ->default_str("8")
+        ->group(group);
+    app.add_option("--partition", slurm.partition, "Slurm's partition")->type_name("NAME")->group(group);
+    app.add_option("--gres", slurm.gres, "Devices of each task, such as gpu:1")->type_name("LIST")->group(group);
+    app.add_option("--time", slurm.time, "Time limit of each task, such as 4:00:00")->type_name("TIME")->group(group);
+    app.add_option("--sbatch", slurm.others, "Another option of sbatch, such as --sbatch=--account=x; repeatable")
+        ->type_name("OPTION")
+        ->allow_extra_args(false)
+        ->group(group);
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -125,6 +193,7 @@ std::function<int()> declare(CLI::App& app) {
         ->check(WholeNumber(1, trace::most_shards))
         ->type_name("N")
         ->excludes(shard);
+    declare_slurm_options(app, *arguments);
     app.add_flag("-q,--quiet", arguments->quiet, "Hide progress and the table of traces");
     arguments->format.declare(app);
     declare_trace_options(app, arguments->given);
@@ -141,7 +210,8 @@ Command sweep_command() {
     return {"sweep", "Run a grid of models, tasks, policies, budgets and seeds that a YAML file describes",
             "  kvscope sweep sweep.yaml -o results --dry-run\n"
             "  kvscope sweep sweep.yaml -o results --jobs 2\n"
-            "  kvscope sweep results   # continues, or repeats failed traces",
+            "  kvscope sweep results   # continues, or repeats failed traces\n"
+            "  kvscope sweep sweep.yaml -o results --slurm --array-size 16 --gres gpu:1 --time 4:00:00",
             declare};
 }
 
