@@ -29,21 +29,22 @@ std::string none_is_empty(std::string name) { return name == "none" ? "" : std::
 }  // namespace
 
 std::vector<FigureOption> summary_options() {
-    return {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-            {"cells",
-             "the averaged number; default: score if known, otherwise kl, or first_token_s for times",
-             scalar_names(),
-             {},
-             "score"},
-            {"rows",
-             "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, batch, model, "
-             "dtype, question, trace, or a parameter; default: policy, and question if policies see it in some rows only",
-             {},
-             {},
-             "policy"},
-            {"columns", "setting of the columns, or none; default: budget"},
-            {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
-            {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
+    return {
+        {"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+        {"cells",
+         "the averaged number; default: score if known, otherwise kl, or first_token_s for times",
+         scalar_names(),
+         {},
+         "score"},
+        {"rows",
+         "settings of the rows, separated by commas: policy, budget, task, subset, length, depth, batch, model, "
+         "dtype, question, trace, or a parameter; default: policy, and question if policies see it in some rows only",
+         {},
+         {},
+         "policy"},
+        {"columns", "setting of the columns, or none; default: budget"},
+        {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
+        {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
 }
 
 SummaryRequest summary_request(const FigureOptions& options, std::span<const Result> results) {

@@ -28,8 +28,8 @@ struct RunJob {
     std::vector<PromptText> prompts;
     const engine::Task* task = nullptr;  ///< if set, its samples are run instead of `prompts`
     policies::ParameterValues task_values;
-    /// Answers each sample of `task` twice: policies see the question, and policies do not. `experiment.query_aware` has
-    /// no effect then.
+    /// Answers each sample of `task` twice: policies see the question, and policies do not. `experiment.query_aware`
+    /// has no effect then.
     bool asks_in_both_ways = false;
     /// Measures heads with the samples of head_profile_task(). The output is a head-importance file, not a trace.
     std::optional<engine::HeadMeasure> profile;
