@@ -22,8 +22,7 @@ std::vector<ByteRange> find_phrases(std::string_view text, std::span<const std::
             if (is_whole(text, at, at + phrase.size())) places.emplace_back(at, at + phrase.size());
     }
     std::ranges::sort(places);
-    const auto repeated = std::ranges::unique(places);
-    places.erase(repeated.begin(), repeated.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
     return places;
 }
 

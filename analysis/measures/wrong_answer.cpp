@@ -8,6 +8,7 @@
 
 #include "analysis/measures/evidence.h"
 #include "kernels/threads/parallel.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -38,11 +38,11 @@ TEST_CASE("timing: every repeat has each length and number of new tokens", "[tim
     CHECK(samples[1].n_new == 16);
     CHECK(samples[1].subset == "16 new tokens");
     std::set<std::string> texts;
-    for (size_t i = 0; i < samples.size(); ++i) {
-        const auto n_tokens = static_cast<int64_t>(tokenizer().encode(samples[i].context, false, false).size());
-        CHECK(n_tokens <= samples[i].length);
-        CHECK(n_tokens > samples[i].length - 8);  // a word has at most 8 tokens
-        texts.insert(samples[i].context);
+    for (const TaskSample& sample : samples) {
+        const auto n_tokens = static_cast<int64_t>(tokenizer().encode(sample.context, false, false).size());
+        CHECK(n_tokens <= sample.length);
+        CHECK(n_tokens > sample.length - 8);  // a word has at most 8 tokens
+        texts.insert(sample.context);
     }
     CHECK(texts.size() == 6);  // one per length and repeat
 }
