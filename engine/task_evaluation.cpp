@@ -20,24 +20,26 @@ class Causes {
  public:
     Causes(const Model& model, const Prompt& prompt) : model_(model), prompt_(prompt) {}
 
-    /// @param attention (H, N) of the window in one layer
+    /// @param attention (H, N) of the window in the next layer
     void observe(std::span<const float> attention) {
-        if (prompt_.evidence.empty()) return;
-        most_attention_.resize(prompt_.evidence.size());
-        analysis::raise_most_attention(attention, model_.attributes().n_heads, prompt_.evidence, most_attention_);
+        peaks_.resize(prompt_.evidence.size());
+        analysis::raise_peaks(attention, n_layers_seen_++, n_heads(), prompt_.evidence, peaks_);
     }
 
     void set_cause(trace::ResultRow& row, const trace::RunRecord& record) const {
         if (record.status != trace::schema::run::status_complete || record.is_full() || analysis::is_right(row)) return;
         const analysis::HeldTokens held(record, static_cast<size_t>(model_.attributes().n_layers),
                                         static_cast<size_t>(prompt_.n_visible()));
-        analysis::set_cause(row, {record, held.sets(), prompt_.evidence, most_attention_});
+        analysis::set_cause(row, {record, held.sets(), prompt_.evidence, peaks_, n_heads()});
     }
 
  private:
+    [[nodiscard]] size_t n_heads() const { return static_cast<size_t>(model_.attributes().n_heads); }
+
     const Model& model_;
     const Prompt& prompt_;
-    std::vector<float> most_attention_;  ///< one per evidence token; empty if not observed
+    std::vector<analysis::AttentionPeak> peaks_;  ///< one per token of the evidence; empty if not observed
+    size_t n_layers_seen_ = 0;
 };
 
 trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSample& sample, const RunPlan& plan,

@@ -31,12 +31,4 @@ EvidenceShares evidence_shares(const KeptSets& kept, std::span<const uint32_t> e
     return {shares.kept / (n * static_cast<double>(n_rows)), shares.gone / n};
 }
 
-std::vector<uint32_t> lost_evidence(const KeptSets& kept, std::span<const uint32_t> evidence) {
-    const std::vector<size_t> counts = rows_with(kept, evidence);
-    std::vector<uint32_t> lost;
-    for (size_t i = 0; i < evidence.size(); ++i)
-        if (counts[i] == 0) lost.push_back(evidence[i]);
-    return lost;
-}
-
 }  // namespace kvscope::analysis

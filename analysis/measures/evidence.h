@@ -18,7 +18,4 @@ struct EvidenceShares {
 /// @param evidence tokens, ascending, below N. A token in a merged entry is kept.
 [[nodiscard]] EvidenceShares evidence_shares(const KeptSets& kept, std::span<const uint32_t> evidence);
 
-/// Returns the evidence tokens that no row of any layer keeps, ascending.
-[[nodiscard]] std::vector<uint32_t> lost_evidence(const KeptSets& kept, std::span<const uint32_t> evidence);
-
 }  // namespace kvscope::analysis

@@ -3,27 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <vector>
 
-#include "analysis/measures/evidence.h"
-#include "kernels/threads/parallel.h"
 #include "trace/records/schema.h"
 
 namespace kvscope::analysis {
 namespace {
 
-/// The head that lacks the fewest entries to keep a token.
-struct Gap {
-    size_t entries = std::numeric_limits<size_t>::max();
-    size_t layer = 0;
-    size_t row = 0;
-};
-
-/// How close a layer, or the run, is to keeping a lost token.
+/// A token of the evidence that its head does not keep.
 struct Lost {
-    Gap gap;
+    uint32_t token = 0;
+    size_t layer = 0, row = 0;
+    float attention = 0;
+    size_t gap = unknown_gap;  ///< entries that the row lacks to keep the token
     bool is_kept_together = false;
+
+    static constexpr size_t unknown_gap = std::numeric_limits<size_t>::max();
 };
 
 /// The scores of one layer, and which tokens its rows keep.
@@ -38,18 +35,11 @@ class RankedLayer {
         }
     }
 
-    /// Returns how close the layer is to keeping a lost token.
-    [[nodiscard]] Lost rank(size_t layer, uint32_t token) const {
-        Lost lost;
-        size_t best = n_rows_;  // the row with the highest score
-        for (size_t row = 0; row < n_rows_; ++row) {
-            if (std::isnan(score(row, token))) continue;
-            if (best == n_rows_ || score(row, token) > score(best, token)) best = row;
-            const size_t entries = gap(row, token);
-            if (entries < lost.gap.entries) lost.gap = {entries, layer, row};
-        }
-        lost.is_kept_together = best < n_rows_ && is_kept_together(best, token);
-        return lost;
+    /// Sets how close the row and the layer are to keeping a token, if the token has a score.
+    void rank(Lost& lost) const {
+        if (std::isnan(score(lost.row, lost.token))) return;
+        lost.gap = gap(lost.row, lost.token);
+        lost.is_kept_together = is_kept_together(lost.row, lost.token);
     }
 
  private:
@@ -101,38 +91,26 @@ class RankedLayer {
 };
 
 template <class T>
-std::vector<Lost> rank_lost(std::span<const T> scores, const KeptSets& kept, std::span<const uint32_t> tokens) {
+void rank_all(std::span<const T> scores, const KeptSets& kept, std::span<Lost> lost) {
     const size_t size = kept.n_rows * kept.n_tokens;
-    std::vector<std::vector<Lost>> layers(kept.n_layers);
-    kernels::parallel_for(static_cast<int64_t>(kept.n_layers), static_cast<int64_t>(scores.size() * tokens.size()),
-                          [&](int64_t i) {
-                              const auto layer = static_cast<size_t>(i);
-                              const RankedLayer<T> ranked(scores.subspan(layer * size, size), kept, layer);
-                              for (const uint32_t token : tokens) layers[layer].push_back(ranked.rank(layer, token));
-                          });
-    std::vector<Lost> all(tokens.size());
-    for (const std::vector<Lost>& layer : layers)
-        for (size_t token = 0; token < tokens.size(); ++token) {
-            if (layer[token].gap.entries < all[token].gap.entries) all[token].gap = layer[token].gap;
-            all[token].is_kept_together |= layer[token].is_kept_together;
-        }
-    return all;
+    if (scores.size() != kept.n_layers * size) return;
+    std::map<size_t, RankedLayer<T>> layers;
+    for (Lost& one : lost) {
+        const auto place = layers.try_emplace(one.layer, scores.subspan(one.layer * size, size), kept, one.layer).first;
+        place->second.rank(one);
+    }
 }
 
-/// Returns an empty list if the run has no scores.
-std::vector<Lost> rank_lost(const WrongAnswer& answer, std::span<const uint32_t> tokens) {
-    const size_t size = answer.kept.n_layers * answer.kept.n_rows * answer.kept.n_tokens;
-    if (answer.run.scores.size() == size) return rank_lost<float>(answer.run.scores, answer.kept, tokens);
-    if (answer.run.scores_f64.size() == size) return rank_lost<double>(answer.run.scores_f64, answer.kept, tokens);
-    return {};
-}
-
-bool received_little_attention(const WrongAnswer& answer, std::span<const uint32_t> lost) {
-    if (answer.most_attention.size() != answer.evidence.size()) return false;
-    const auto even = static_cast<float>(1.0 / static_cast<double>(answer.kept.n_tokens));
-    for (size_t i = 0; i < answer.evidence.size(); ++i)
-        if (answer.most_attention[i] >= even && std::ranges::binary_search(lost, answer.evidence[i])) return false;
-    return true;
+/// Returns the tokens that their heads do not keep.
+std::vector<Lost> lost_tokens(const WrongAnswer& answer) {
+    std::vector<Lost> lost;
+    for (size_t i = 0; i < answer.evidence.size(); ++i) {
+        const AttentionPeak& peak = answer.peaks[i];
+        const size_t row = peak.head * answer.kept.n_rows / answer.n_heads;
+        if (!std::ranges::binary_search(answer.kept.row(peak.layer, row), answer.evidence[i]))
+            lost.push_back({answer.evidence[i], peak.layer, row, peak.attention});
+    }
+    return lost;
 }
 
 }  // namespace
@@ -142,38 +120,41 @@ bool is_wrong_only_compressed(const trace::ResultRow& row, const trace::ResultRo
            !is_right(row) && full.status == trace::schema::run::status_complete && is_right(full);
 }
 
-void raise_most_attention(std::span<const float> attention, int64_t n_heads, std::span<const uint32_t> evidence,
-                          std::span<float> most) {
-    const size_t n_tokens = attention.size() / static_cast<size_t>(n_heads);
-    for (size_t head = 0; head < static_cast<size_t>(n_heads); ++head)
-        for (size_t i = 0; i < evidence.size(); ++i)
-            most[i] = std::max(most[i], attention[head * n_tokens + evidence[i]]);
+void raise_peaks(std::span<const float> attention, size_t layer, size_t n_heads, std::span<const uint32_t> evidence,
+                 std::span<AttentionPeak> peaks) {
+    const size_t n_tokens = attention.size() / n_heads;
+    for (size_t head = 0; head < n_heads; ++head)
+        for (size_t i = 0; i < evidence.size(); ++i) {
+            const float received = attention[head * n_tokens + evidence[i]];
+            if (received > peaks[i].attention) peaks[i] = {received, layer, head};
+        }
 }
 
 void set_cause(trace::ResultRow& row, const WrongAnswer& answer) {
     row.cause = cause::undetermined;
-    if (answer.evidence.empty()) return;
-    const std::vector<uint32_t> tokens = lost_evidence(answer.kept, answer.evidence);
-    if (tokens.empty()) {
+    if (answer.evidence.empty() || answer.peaks.size() != answer.evidence.size()) return;
+    std::vector<Lost> lost = lost_tokens(answer);
+    if (lost.empty()) {
         row.cause = cause::kept;
         return;
     }
-    if (received_little_attention(answer, tokens)) {
+    const auto even = static_cast<float>(1.0 / static_cast<double>(answer.kept.n_tokens));
+    if (std::ranges::all_of(lost, [&](const Lost& one) { return one.attention < even; })) {
         row.cause = cause::little_attention;
         return;
     }
-    const std::vector<Lost> lost = rank_lost(answer, tokens);
-    if (lost.empty()) return;
+    rank_all<float>(answer.run.scores, answer.kept, lost);
+    rank_all<double>(answer.run.scores_f64, answer.kept, lost);
     if (std::ranges::all_of(lost, &Lost::is_kept_together)) {
         row.cause = cause::few_slots;
         return;
     }
-    const Gap hardest = std::ranges::max(lost, {}, [](const Lost& one) { return one.gap.entries; }).gap;
-    if (hardest.entries == Gap{}.entries) return;  // a lost token has no score
+    const Lost& hardest = *std::ranges::max_element(lost, {}, &Lost::gap);
+    if (hardest.gap == Lost::unknown_gap) return;
     row.cause = cause::ranked_low;
     row.cause_layer = static_cast<double>(hardest.layer);
     row.cause_head = static_cast<double>(hardest.row);
-    row.cause_gap = static_cast<double>(hardest.entries);
+    row.cause_gap = static_cast<double>(hardest.gap);
 }
 
 void forget_cause(trace::ResultRow& row) {

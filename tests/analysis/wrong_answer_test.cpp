@@ -23,12 +23,12 @@ struct Example {
     OwnedSets sets{1, 2, 6, {{0, 5}, {1, 5}}};
     trace::RunRecord run{};
     std::vector<uint32_t> evidence{2};
-    std::vector<float> most_attention{1};
+    std::vector<AttentionPeak> peaks{{1, 0, 0}};
 
     [[nodiscard]] trace::ResultRow row() const {
         trace::ResultRow row;
         const KeptSets kept = sets.view();
-        set_cause(row, {run, kept, evidence, most_attention});
+        set_cause(row, {run, kept, evidence, peaks, 2});
         return row;
     }
 };
@@ -38,27 +38,47 @@ struct Example {
 TEST_CASE("little attention: less than 1/N to each lost token in every head") {
     Example example;
     example.run.scores = {9, 1, 2, 3, 4, none, 1, 9, 2, 3, 4, none};
-    example.most_attention = {0.166f};
+    example.peaks = {{0.166f, 0, 0}};
     CHECK(example.row().cause == "little attention");
     CHECK(std::isnan(example.row().cause_gap));
-    example.most_attention = {0.167f};
+    example.peaks = {{0.167f, 0, 0}};
     CHECK(example.row().cause == "ranked low");
     example.evidence = {2, 5};  // the attention to a token that is kept has no effect
-    example.most_attention = {0.1f, 0.9f};
+    example.peaks = {{0.1f, 0, 0}, {0.9f, 0, 0}};
     CHECK(example.row().cause == "little attention");
-    example.most_attention.clear();
+    example.peaks = {{0.2f, 0, 0}, {0.9f, 0, 0}};
     CHECK(example.row().cause == "ranked low");
     example.run.scores.clear();
     CHECK(example.row().cause == "undetermined");
+    example.peaks.clear();
+    CHECK(example.row().cause == "undetermined");
 }
 
-TEST_CASE("the highest attention of all heads and layers") {
-    std::vector<float> most(2);
+TEST_CASE("the highest attention of all heads and layers, and the first head that gives it") {
+    std::vector<AttentionPeak> peaks(2);
     const std::vector<uint32_t> evidence{0, 2};
-    raise_most_attention(std::vector<float>{0.1f, 0.9f, 0, 0.3f, 0.2f, 0.5f}, 2, evidence, most);
-    CHECK(most == std::vector<float>{0.3f, 0.5f});
-    raise_most_attention(std::vector<float>{0.2f, 0, 0.8f, 0, 0.9f, 0.1f}, 2, evidence, most);
-    CHECK(most == std::vector<float>{0.3f, 0.8f});
+    raise_peaks(std::vector<float>{0.1f, 0.9f, 0, 0.3f, 0.2f, 0.5f}, 0, 2, evidence, peaks);
+    CHECK(peaks == std::vector<AttentionPeak>{{0.3f, 0, 1}, {0.5f, 0, 1}});
+    raise_peaks(std::vector<float>{0.3f, 0, 0.8f, 0, 0.9f, 0.1f}, 1, 2, evidence, peaks);
+    CHECK(peaks == std::vector<AttentionPeak>{{0.3f, 0, 1}, {0.8f, 1, 0}});
+}
+
+TEST_CASE("a token is lost if the head that attends to it most drops it, whatever other heads keep") {
+    Example example;
+    example.run.scores = {9, 5, 2, 3, 4, none, 1, 9, 2, 3, 4, none};
+    example.evidence = {1};
+    example.peaks = {{1, 0, 1}};
+    CHECK(example.row().cause == "kept");
+    example.peaks = {{1, 0, 0}};
+    CHECK(example.row().cause == "ranked low");
+    CHECK(example.row().cause_head == 0);
+    CHECK(example.row().cause_gap == 1);
+    // Four query heads share the two rows.
+    trace::ResultRow row;
+    const KeptSets kept = example.sets.view();
+    const std::vector<AttentionPeak> peaks{{1, 0, 2}};
+    set_cause(row, {example.run, kept, example.evidence, peaks, 4});
+    CHECK(row.cause == "kept");
 }
 
 TEST_CASE("few slots: a ranking over all heads of a layer keeps the lost tokens") {
@@ -70,10 +90,10 @@ TEST_CASE("few slots: a ranking over all heads of a layer keeps the lost tokens"
     example.run.scores.clear();
     CHECK(example.row().cause == "few slots");
     example.evidence = {2, 4};  // token 4 is not kept either way
-    example.most_attention = {1, 1};
+    example.peaks = {{1, 0, 0}, {1, 0, 0}};
     CHECK(example.row().cause == "ranked low");
-    CHECK(example.row().cause_gap == 1);
-    CHECK(example.row().cause_head == 0);  // of token 2; for token 4, head 1 lacks as few entries
+    CHECK(example.row().cause_gap == 2);
+    CHECK(example.row().cause_head == 0);
 }
 
 TEST_CASE("entries that are kept in spite of low scores do not add slots") {
@@ -83,32 +103,32 @@ TEST_CASE("entries that are kept in spite of low scores do not add slots") {
     CHECK(example.row().cause == "ranked low");
 }
 
-TEST_CASE("ranked low: how many entries the nearest head lacks for the token that is hardest to keep") {
+TEST_CASE("ranked low: how many entries the head lacks for the token that is hardest to keep") {
     Example example;
     example.run.scores = {9, 5, 2, 5, 4, none, 1, 9, 3, 3, 4, none};
     example.evidence = {2, 3};
-    example.most_attention = {1, 1};
-    // Token 2: behind 1, 3 and 4 in head 0, behind 4 in head 1. Token 3: behind 1 in head 0, behind 4 and 2 in head 1.
+    example.peaks = {{1, 0, 1}, {1, 0, 0}};
+    // Token 2 comes after 4 in head 1, and token 3 after 1 in head 0.
     const trace::ResultRow row = example.row();
     CHECK(row.cause == "ranked low");
     CHECK(row.cause_layer == 0);
     CHECK(row.cause_head == 1);
     CHECK(row.cause_gap == 2);
     example.evidence = {3};
-    example.most_attention = {1};
+    example.peaks = {{1, 0, 0}};
     CHECK(example.row().cause_head == 0);
     CHECK(example.row().cause_gap == 2);
-    example.run.scores[3] = example.run.scores[9] = none;
+    example.run.scores[3] = none;
     CHECK(example.row().cause == "undetermined");
 }
 
 TEST_CASE("kept and undetermined answers") {
     Example example;
     example.evidence = {0, 1, 5};
-    example.most_attention = {0, 0, 0};
+    example.peaks = {{0, 0, 0}, {0, 0, 1}, {0, 0, 0}};
     CHECK(example.row().cause == "kept");
     example.evidence.clear();
-    example.most_attention.clear();
+    example.peaks.clear();
     CHECK(example.row().cause == "undetermined");
     trace::ResultRow row;
     row.cause = "ranked low";

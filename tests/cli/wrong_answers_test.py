@@ -56,9 +56,11 @@ def cause_of(run, attention, evidence):
     unknown = (numpy.nan,) * 3
     n = attention.shape[-1]
     held = held_rows(run, n)
-    lost = [token for token in evidence if not held[:, :, token].any()]
     if not evidence:
         return "undetermined", *unknown
+    heads = {token: numpy.unravel_index(attention[:, :, token].argmax(), attention.shape[:2]) for token in evidence}
+    heads = {token: (layer, head * held.shape[1] // attention.shape[1]) for token, (layer, head) in heads.items()}
+    lost = [token for token in evidence if not held[(*heads[token], token)]]
     if not lost:
         return "kept", *unknown
     if all((attention[:, :, token] < 1 / n).all() for token in lost):
@@ -66,7 +68,7 @@ def cause_of(run, attention, evidence):
     if "scores" not in run:
         return "undetermined", *unknown
     scores = run["scores"][:]
-    together, gaps = set(), {token: [] for token in lost}
+    together, gaps = set(), {}
     for layer in range(len(held)):
         candidates, n_ranked = [], 0
         for row in range(held.shape[1]):
@@ -76,15 +78,15 @@ def cause_of(run, attention, evidence):
             n_ranked += len(ranked)
             candidates += dropped + ranked
             for i, (_, _, token) in enumerate(dropped):
-                if token in gaps:
-                    gaps[token].append((i + 1, layer, row))
-        together |= {token for _, _, token in sorted(candidates)[:n_ranked]}
-    if together.issuperset(lost):
+                gaps[layer, row, token] = i + 1
+        together |= {(layer, row, token) for _, row, token in sorted(candidates)[:n_ranked]}
+    places = [(*heads[token], token) for token in lost]
+    if together.issuperset(places):
         return "few slots", *unknown
-    if not all(gaps.values()):
+    if not gaps.keys() >= set(places):
         return "undetermined", *unknown
-    gap, layer, row = max((min(gaps[token]) for token in lost), key=lambda one: one[0])
-    return "ranked low", layer, row, gap
+    hardest = max(places, key=gaps.__getitem__)
+    return "ranked low", *hardest[:2], gaps[hardest]
 
 
 @NEEDS_ENGINE

@@ -125,9 +125,9 @@ inline constexpr ResultColumn all[] = {
     {"evidence_gone", &ResultRow::evidence_gone, sometimes, job,
      "share of the context's tokens that contain an answer and that no head keeps", known_share},
     {"cause", &ResultRow::cause, sometimes, job, "why the answer is wrong although the full run's answer is right"},
-    {"cause_layer", &ResultRow::cause_layer, sometimes, job, "layer of the head that almost keeps the evidence",
+    {"cause_layer", &ResultRow::cause_layer, sometimes, job, "layer of the head that attends to the lost evidence",
      known_amount},
-    {"cause_head", &ResultRow::cause_head, sometimes, job, "head that almost keeps the evidence", known_amount},
+    {"cause_head", &ResultRow::cause_head, sometimes, job, "KV head that attends to the lost evidence", known_amount},
     {"cause_gap", &ResultRow::cause_gap, sometimes, job, "entries that this head lacks to keep the evidence",
      known_amount},
 };
