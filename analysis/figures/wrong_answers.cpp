@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,13 +43,18 @@ size_t place_of(const std::string& cause) {
     return std::min(static_cast<size_t>(found - cause::all.begin()), cause::all.size() - 1);
 }
 
+/// Trace, sample, and whether policies saw the question.
+using SampleOfFull = std::tuple<std::string, std::string, int64_t>;
+
+SampleOfFull sample_of_full(const Result& result) { return {result.trace, result.sample, result.row.question_seen}; }
+
 /// Identifies the samples that the full run answers rightly, also if the full run is not chosen.
-std::set<std::pair<std::string, std::string>> rightly_answered(std::span<const TracePart> parts) {
-    std::set<std::pair<std::string, std::string>> samples;
+std::set<SampleOfFull> rightly_answered(std::span<const TracePart> parts) {
+    std::set<SampleOfFull> samples;
     for (const TracePart& part : parts)
         for (const Result& result : results_of_trace(*part.reader, part.name))
             if (result.is_full() && result.is_complete() && is_right(result.row))
-                samples.emplace(result.trace, result.sample);
+                samples.insert(sample_of_full(result));
     return samples;
 }
 
@@ -62,18 +68,21 @@ std::vector<Group> read_groups(std::span<const TracePart> parts) {
                         parts.front().reader->path().string()));
     const Setting policy = setting_named("policy", results, parts.front().options.setting_labels);
     const Setting budget = setting_named("budget", results);
+    const Setting question = setting_named("question", results);
+    const bool is_in_both_ways = asks_in_both_ways(results);
     const auto right = rightly_answered(parts);
     std::vector<Group> groups;
     for (const Result& result : results) {
         if (result.is_full()) continue;
-        const std::string name = policy.value(result).label;
+        std::string name = policy.value(result).label;
+        if (is_in_both_ways) name += ", " + question.value(result).label;
         const SettingValue of_budget = budget.value(result);
         auto group = std::ranges::find_if(groups, [&](const Group& one) {
             return one.trace == result.trace && one.policy == name && one.budget.label == of_budget.label;
         });
         if (group == groups.end())
             group = groups.insert(group, Group{.trace = result.trace, .policy = name, .budget = of_budget});
-        if (!result.is_complete() || !right.contains({result.trace, result.sample})) continue;
+        if (!result.is_complete() || !right.contains(sample_of_full(result))) continue;
         ++group->n;
         if (is_right(result.row)) continue;
         ++group->n_wrong;
@@ -154,11 +163,10 @@ Figure make(std::span<const TracePart> parts) {
     figure.panel_height_mm = row_mm * static_cast<double>(groups.size());
     figure.width_mm = 150;
     figure.caption =
-        "Number of wrong answers to samples that the full run answers rightly, by the first cause that holds: each "
-        "lost "
-        "token of the evidence received less than 1/N of the window's attention in every head; a ranking over all "
-        "heads "
-        "of a layer keeps the tokens; all heads rank a token too low; no token is lost; or the cause is unknown.";
+        "Number of wrong answers to samples that the full run answers rightly, by the first cause that holds. A token "
+        "of the evidence is lost if the head that attends to it most drops it. The causes: each lost token received "
+        "less than 1/N of the window's attention in every head; a ranking over all heads of a layer keeps the lost "
+        "tokens; the head ranks a lost token too low; no token is lost; or the cause is unknown.";
     complete_figure(figure, parts, {});
     return figure;
 }

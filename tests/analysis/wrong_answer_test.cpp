@@ -198,6 +198,15 @@ TEST_CASE("wrong-answers: counts by policy, budget and cause", "[results]") {
           "snapkv,16,3,2,0,0,0,1,1,\n"
           "snapkv,24,3,3,0,1,2,0,0,3.5\n"
           "h2o,16,3,0,0,0,0,0,0,\n");
+    // The other half of the samples hides the question.
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].question_seen = i < rows.size() / 2 ? 1 : 0;
+    trace::Writer in_both_ways(folder / "both.h5", trace::sample::recipe);
+    in_both_ways.write_model(trace::sample::model());
+    in_both_ways.write_results("niah", 0, rows);
+    in_both_ways.finish();
+    CHECK_THAT(format_table(table_of(trace::Reader(folder / "both.h5"), "wrong-answers", {}), TableFormat::csv),
+               Contains("\n\"snapkv, question seen\",24,2,2,0,0,2,") &&
+                   Contains("\n\"snapkv, question not seen\",24,1,1,0,1,0,"));
     FigureOptions options;
     options.runs = {"snapkv @ 24"};
     const Figure figure = made(reader, "wrong-answers", options);

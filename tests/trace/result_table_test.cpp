@@ -139,6 +139,8 @@ TEST_CASE("the table of prompts is not a task", "[trace]") {
             [&](auto member) {
                 if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
                     changed[1].*member += "x";
+                else if (column.range.low > 0)
+                    changed[1].*member += 1;
                 else
                     changed[1].*member = changed[1].*member == 0 ? 1 : 0;  // NaN becomes 0
             },

@@ -14,12 +14,10 @@ ShardOfJob::ShardOfJob(trace::Shard shard, std::span<const std::vector<int>> pre
     for (auto i = static_cast<std::size_t>(shard.number - 1); i < prefills.size();
          i += static_cast<std::size_t>(shard.of))
         numbers_.insert(numbers_.end(), prefills[i].begin(), prefills[i].end());
-    if (numbers_.empty()) {
-        EmptyShard empty(fmt::format("shard {} of {} has no prompts, because the job has only {}: nothing to do",
-                                     shard.number, shard.of, prefills.size()));
-        empty.left_out = left_out;
-        throw empty;
-    }
+    if (numbers_.empty())
+        throw EmptyShard(fmt::format("shard {} of {} has no prompts, because the job has only {}: nothing to do",
+                                     shard.number, shard.of, prefills.size()),
+                         left_out);
     std::ranges::sort(numbers_);
     for (const auto& entry : entries) digests_.push_back(trace::digest_of_prompt(nlohmann::json(entry)));
 }

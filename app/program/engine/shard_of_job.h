@@ -17,8 +17,9 @@ namespace kvscope::program {
 
 /// The job has fewer prompts than shards, so this shard has nothing to do. Not an error.
 struct EmptyShard : std::runtime_error {
-    using std::runtime_error::runtime_error;
-    std::vector<std::string> left_out{};  ///< why prompts or samples of the job cannot be run
+    EmptyShard(const std::string& message, std::vector<std::string> reasons)
+        : std::runtime_error(message), left_out(std::move(reasons)) {}
+    std::vector<std::string> left_out;  ///< why prompts or samples of the job cannot be run
 };
 
 /// The prompts of a job that one shard runs. Every n-th prompt belongs to the same shard, so that lengths mix.
