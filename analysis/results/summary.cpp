@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -213,8 +214,9 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
         if (values.size() > 1) mixed.push_back(listed(name, values));
     };
     // Means over several of these are no means of one run setting.
-    for (const char* name : {"policy", "budget", "task", "length", "subset"}) {
-        const bool is_of_sample = std::string_view(name) == "length" || std::string_view(name) == "subset";
+    constexpr std::array<std::string_view, 3> of_samples = {"length", "subset", "batch"};
+    for (const char* name : {"policy", "budget", "task", "length", "subset", "batch"}) {
+        const bool is_of_sample = std::ranges::find(of_samples, name) != of_samples.end();
         if (grouped.contains(name) || (is_of_sample && !is_cost)) continue;
         const Setting setting = setting_named(name, results);
         std::set<std::string> values;

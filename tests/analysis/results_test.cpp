@@ -294,6 +294,16 @@ TEST_CASE("means over several budgets are named", "[results]") {
     CHECK(snapkv.estimate->mean == 2);
     CHECK(summary.mixed == std::vector<std::string>{"budget (16, 32)"});
     CHECK(summarize(results, {.scalar = "kl", .columns = "budget"}).mixed.empty());
+    Rows timed = rows_of({{"snapkv", 16, {1, 2}}});
+    for (size_t i = 0; i < timed.size(); ++i) {
+        timed[i].tokens_per_s = 10;
+        timed[i].batch = i < 2 ? 1 : 4;
+    }
+    CHECK(summarize(results_of(timed), {.scalar = "tokens_per_s", .columns = "budget"}).mixed ==
+          std::vector<std::string>{"length (100, 101)", "batch (1, 4)"});
+    CHECK(summarize(results_of(timed),
+                    {.scalar = "tokens_per_s", .rows = {"policy", "length", "batch"}, .columns = "budget"})
+              .mixed.empty());
 }
 
 TEST_CASE("rows are grouped by parameter, length, task and other settings", "[results]") {

@@ -199,7 +199,10 @@ TEST_CASE("wrong-answers: counts by policy, budget and cause", "[results]") {
           "snapkv,24,3,3,0,1,2,0,0,3.5\n"
           "h2o,16,3,0,0,0,0,0,0,\n");
     // The other half of the samples hides the question.
-    for (size_t i = 0; i < rows.size(); ++i) rows[i].question_seen = i < rows.size() / 2 ? 1 : 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i].model = "model";
+        rows[i].question_seen = i < rows.size() / 2 ? 1 : 0;
+    }
     trace::Writer in_both_ways(folder / "both.h5", trace::sample::recipe);
     in_both_ways.write_model(trace::sample::model());
     in_both_ways.write_results("niah", 0, rows);

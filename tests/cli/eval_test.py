@@ -104,6 +104,11 @@ class BothWays(ProgramTest):
         self.refuses(2, ["no sample is named 'niah-1'", "niah-150-0.5-0"], "run", "-m", HF_MODEL, "--prompt-from", "both.h5:niah-1",
                      "--policy", "h2o", "--budget", 32, "-o", "none.h5")
         self.made("export", "both.h5", "--figure", "results-table", "-o", "both.csv")
+        ranked = json.loads(self.made("export", "both.h5", "--ranking", "samples", "--run", "h2o, question hidden @ 32", "--format",
+                                      "json").stdout)
+        self.assertEqual([row["policy"] for row in ranked], ["h2o, question hidden"] * 2)
+        self.assertEqual({row["answer"] for row in ranked},
+                         {row["prediction"].decode() for row in both if row["question_seen"] == 0 and row["policy"] == b"h2o"})
         self.assertIn("question not seen", self.path("both.csv").read_text())
 
 

@@ -103,6 +103,8 @@ class Slurm(SweepTest):
         parent = int(re.search(r"^PPid:\s*(\d+)$", pathlib.Path(f"/proc/{frozen[1]}/status").read_text(), re.MULTILINE)[1])
         os.kill(parent, signal.SIGKILL)
         os.kill(frozen[1], signal.SIGCONT)
+        # Otherwise, Slurm could requeue shard 1, too.
+        self.wait_until("shard 1 has failed", lambda: self.status("array")["1/4"][0] == "failed")
         # A job of a higher priority needs all processors, so that Slurm requeues the others.
         self.slurm.run("sbatch", "--partition=high", "--ntasks=4", "--output=/dev/null", "--wrap", "true")
         self.wait_until("shard 2 waits", lambda: self.status("array")["2/4"][0] == "waiting")

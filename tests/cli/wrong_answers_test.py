@@ -127,8 +127,8 @@ class WrongAnswers(ProgramTest):
                         self.assertEqual(row["cause"], expected[0])
                         numpy.testing.assert_equal((row["cause_layer"], row["cause_head"], row["cause_gap"]), expected[1:])
         self.assertEqual(next(rows, None), None)
-        # Each token of this small model has much attention in some head (tests/analysis/wrong_answer_test.cpp has an example).
-        self.assertLessEqual(set(CAUSES) - {"little attention"}, set(causes), "each other cause occurs")
+        # The other two causes do not occur in this small model (tests/analysis/wrong_answer_test.cpp has examples).
+        self.assertLessEqual({"ranked low", "kept", "undetermined"}, set(causes))
 
     def test_a_full_run_that_is_wrong_explains_nothing(self):
         self.path("other.jsonl").write_text(json.dumps({"context": TEXT, "question": QUESTION, "answers": ["lazy dog"]}))
