@@ -31,15 +31,17 @@ class ListReader {
 
     /// Requires '[' or '(' at the position. NumPy separates elements by white space, Python by commas.
     bool read_list() {
-        size_t depth = 0;
+        std::string open;  // the brackets that will close the lists around the position
         while (at_ < text_.size()) {
             const char c = text_[at_];
             if (c == '[' || c == '(') {
-                ++depth;
+                open += c == '[' ? ']' : ')';
                 ++at_;
             } else if (c == ']' || c == ')') {
+                if (c != open.back()) return false;  // an interval: [2, 5)
                 ++at_;
-                if (--depth == 0) return true;
+                open.pop_back();
+                if (open.empty()) return true;
             } else if (c == ',' || c == ' ' || c == '\n' || c == '\t') {
                 ++at_;
             } else if (c == '\'' || c == '"') {
