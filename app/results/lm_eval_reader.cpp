@@ -15,6 +15,7 @@
 #include "common/bounded_json.h"
 #include "common/full_policy.h"
 #include "common/split.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::results {
 namespace {
@@ -128,6 +129,13 @@ class SamplesFile {
           imported_(imported) {}
 
     void read() {
+        if (!of_all_.source.empty() && as_table_name(task_) == trace::schema::root::prompt_results) {
+            imported_.left_out.push_back(fmt::format(
+                "{}: expected another task than {}, a name that is reserved for prompts of kvscope. Rename the task in "
+                "lm-eval and evaluate it again",
+                file_.string(), task_));
+            return;
+        }
         const std::string text = read_result_file(file_, imported_);
         int number = 0, n_bad = 0;
         std::string first_problem;
