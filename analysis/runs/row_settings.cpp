@@ -81,16 +81,28 @@ struct RecordedSetting {
     bool of_bytes = false;
 };
 
+/// Returns a text parameter in a label: "window_size=64,kernel_size=5" for the press "SnapKVPress(window_size=64,
+/// kernel_size=5)", whose name is the policy's; "name=text" for others. Spaces after commas are removed.
+std::string text_parameter(const std::string& name, std::string text) {
+    for (size_t at = text.find(", "); at != std::string::npos; at = text.find(", ", at)) text.erase(at + 1, 1);
+    if (name != "press") return fmt::format("{}={}", name, text);
+    const size_t open = text.find('(');
+    return open == std::string::npos || !text.ends_with(')') ? text : text.substr(open + 1, text.size() - open - 2);
+}
+
 /// Returns a setting of another program, whose policies may differ from those with equal names:
-/// "kvzap_mlp:threshold=-4 (kvpress)". Texts are omitted, because they are longer than a label.
+/// "kvzap_mlp:threshold=-4 (kvpress)".
 std::string setting_of_other_program(const trace::ResultRow& row) {
     std::string text = row.policy;
     const nlohmann::json parameters = bounded_json::parse_or_discard(row.parameters_json);
     if (parameters.is_object()) {
         char separator = ':';
         for (const auto& [name, value] : parameters.items()) {
-            if (!value.is_number()) continue;
-            text += fmt::format("{}{}={}", std::exchange(separator, ','), name, value.get<double>());
+            const std::string parameter = value.is_number()   ? fmt::format("{}={}", name, value.get<double>())
+                                          : value.is_string() ? text_parameter(name, value.get<std::string>())
+                                                              : "";
+            if (parameter.empty() || parameter == row.policy) continue;
+            text += std::exchange(separator, ',') + parameter;
         }
     }
     return fmt::format("{} ({})", text, row.source);
@@ -117,8 +129,8 @@ struct RowGroup {
 std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
     // By policy, parameters and source
     std::map<std::tuple<std::string, std::string, std::string>, RecordedSetting> known;
-    // Setting, requested budget, number among equal ones, question_seen
-    using Key = std::tuple<std::string, std::string, int, std::optional<bool>>;
+    // Setting, requested budget, number among equal ones, question_seen, model
+    using Key = std::tuple<std::string, std::string, int, std::optional<bool>, std::string>;
     std::map<Key, size_t> places;                                // indices of groups
     std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
     std::vector<RowGroup> groups;
@@ -129,10 +141,12 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         return std::ranges::find(rows, seen, &trace::ResultRow::question_seen) != rows.end();
     };
     const bool asks_in_both_ways = is_known(0) && is_known(1);
+    const bool has_models =
+        std::ranges::any_of(rows, [&](const trace::ResultRow& row) { return row.model != rows.front().model; });
     for (const trace::ResultRow& row : rows) {
         const auto question_seen = asks_in_both_ways ? std::optional(row.question_seen != 0) : std::nullopt;
         const bool is_full = row.policy == full_policy;
-        if (!before || is_full || before->sample_id != row.sample_id) {
+        if (!before || is_full || before->sample_id != row.sample_id || before->model != row.model) {
             ++n_samples;
             counted.clear();
         }
@@ -141,14 +155,15 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         if (is_new) recorded->second = recorded_setting(row);
         const auto& [setting, of_bytes] = recorded->second;
         const int nth = counted[{setting, row.requested_budget}]++;
+        const std::string model = !has_models ? "" : row.model.empty() ? "unknown model" : row.model;
         const auto [place, is_first] =
-            places.try_emplace({setting, row.requested_budget, nth, question_seen}, groups.size());
+            places.try_emplace({setting, row.requested_budget, nth, question_seen, model}, groups.size());
         if (is_first)
             groups.push_back(
                 {is_full,
                  {.requested = budget_requested_in(row), .of_bytes = of_bytes, .entries = {}, .fractions = {}}});
         groups[place->second].asked.add(row);
-        all.push_back({setting, {}, of_bytes, question_seen, n_samples - 1, place->second});
+        all.push_back({setting, {}, of_bytes, question_seen, model, n_samples - 1, place->second});
     }
     std::vector<double> shares;
     for (const RowGroup& each : groups)

@@ -19,8 +19,9 @@ struct RowSettings {
     std::string budget;
     bool of_bytes = false;              ///< The budget is a number of bytes.
     std::optional<bool> question_seen;  ///< set only if policies see the question in some rows of the table, not in all
+    std::string model;                  ///< empty if all rows of the table have one model
     std::size_t sample = 0;             ///< number of the sample in the table
-    std::size_t group = 0;              ///< number of setting, budget and question_seen in the table
+    std::size_t group = 0;              ///< number of setting, budget, question_seen and model in the table
 };
 
 /// Returns the settings of each row of a table. The rows of a sample begin with the full run's row, because names of

@@ -56,15 +56,17 @@ Estimate TaskGroup::mean_score() const {
     return estimate_score(scores, Clusters(contexts));
 }
 
-std::string TaskGroup::with_question(const std::string& name) const {
-    if (!question_seen) return name;
-    return name + (*question_seen ? ", question seen" : ", question hidden");
+std::string TaskGroup::distinct(const std::string& name) const {
+    std::string text = name;
+    if (!model.empty()) text += ", " + model;
+    if (question_seen) text += *question_seen ? ", question seen" : ", question hidden";
+    return text;
 }
 
 GroupNames names_of(const TaskGroup& group, const FigureOptions& options) {
     const auto renamed = options.setting_labels.find(group.setting);
-    if (renamed == options.setting_labels.end()) return {group.label(), group.with_question(short_name(group.setting))};
-    return {group.with_question(renamed->second), group.with_question(renamed->second)};
+    if (renamed == options.setting_labels.end()) return {group.label(), group.distinct(short_name(group.setting))};
+    return {group.distinct(renamed->second), group.distinct(renamed->second)};
 }
 
 bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
@@ -100,7 +102,7 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
         const trace::ResultRow& row = rows[i];
         const RowSettings& of = settings[i];
         if (of.group == groups.size()) {  // groups are numbered in the order of their first rows
-            groups.push_back({row.policy, of.setting, of.budget, of.of_bytes, of.question_seen});
+            groups.push_back({row.policy, of.setting, of.budget, of.of_bytes, of.question_seen, of.model});
         }
         TaskGroup& group = groups[of.group];
         if (row.status == "complete") {
@@ -245,9 +247,7 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
     return !scores.empty() && paired_difference(scores, scores_of_b, Clusters(contexts)).estimate.interval.low > 0;
 }
 
-}  // namespace
-
-std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
+std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
     // No model reaches 90 % of a graded score such as F1.
     const bool are_graded = std::ranges::any_of(rows, is_graded);
     const auto groups = group_results_by_setting_and_budget(rows);
@@ -280,6 +280,19 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     return fmt::format("Usable: {} samples; full {} {:.1f} %, random at {} {} {:.1f} %.", full->answered.size(),
                        are_graded ? "scores" : "is right in", 100 * mean(*full), random->budget,
                        are_graded ? "scores" : "in", 100 * mean(*random));
+}
+
+}  // namespace
+
+std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
+    std::map<std::string, std::vector<trace::ResultRow>> by_model;
+    for (const trace::ResultRow& row : rows) by_model[row.model].push_back(row);
+    if (by_model.size() < 2) return assess_validity_of_model(rows);
+    std::vector<std::string> texts;
+    for (const auto& [model, of_model] : by_model)
+        texts.push_back(
+            fmt::format("{}: {}", model.empty() ? "unknown model" : model, assess_validity_of_model(of_model)));
+    return fmt::format("{}", fmt::join(texts, " "));
 }
 
 std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {

@@ -16,13 +16,15 @@
 
 namespace kvscope::analysis {
 
-/// A policy setting at one budget, with all samples of a task; or with those whose question is seen, or hidden.
+/// A policy setting at one budget, with all samples of a task; or with those of one model, or those whose question is
+/// seen, or hidden.
 struct TaskGroup {
     std::string policy;
     std::string setting;                     ///< "snapkv:window=8"
     std::string budget;                      ///< as RowSettings::budget
     bool of_bytes = false;                   ///< as RowSettings::of_bytes
     std::optional<bool> question_seen = {};  ///< as RowSettings::question_seen
+    std::string model = {};                  ///< as RowSettings::model
     std::vector<const trace::ResultRow*> answered = {};
     int n_failed = 0;
     struct Failure {
@@ -32,9 +34,10 @@ struct TaskGroup {
     std::vector<Failure> failures = {};  ///< one per reason
 
     [[nodiscard]] bool is_full() const { return policy == full_policy; }
-    /// Returns `name`, a name of the setting, with ", question seen" or ", question hidden" if the table has both.
-    [[nodiscard]] std::string with_question(const std::string& name) const;
-    [[nodiscard]] std::string label() const { return with_question(setting); }
+    /// Returns `name`, a name of the setting, with the model if the table has several, and ", question seen" or
+    /// ", question hidden" if it has both.
+    [[nodiscard]] std::string distinct(const std::string& name) const;
+    [[nodiscard]] std::string label() const { return distinct(setting); }
     /// Returns estimate_score() of the answered samples. Questions about one context are one cluster.
     /// @throws std::invalid_argument if no sample is answered
     [[nodiscard]] Estimate mean_score() const;
@@ -57,8 +60,8 @@ struct GroupNames {
 /// Formats a mean and its interval, "0.50 [0.30, 0.70]". Scores of one context have no interval.
 [[nodiscard]] std::string score_text(const Estimate& score, std::string (*number_text)(double));
 
-/// Groups results by setting, budget and, if both occur, question seen or hidden. Groups refer to `rows`. @throws
-/// FigureError if there are no rows
+/// Groups results by setting, budget, model and, if both occur, question seen or hidden. Groups refer to `rows`.
+/// @throws FigureError if there are no rows
 [[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.

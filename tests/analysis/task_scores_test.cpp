@@ -8,6 +8,7 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/rename_runs.h"
+#include "common/json.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope;
@@ -126,6 +127,53 @@ TEST_CASE("failed runs are counted and excluded from the mean", "[task-scores]")
     const Table table = task_scores(rows);
     CHECK(std::get<int64_t>(table.rows[1].cells[2]) == 59);
     CHECK(std::get<int64_t>(table.rows[1].cells[6]) == 1);
+}
+
+TEST_CASE("models of one table have rows and verdicts of their own", "[task-scores]") {
+    using Catch::Matchers::Contains;
+    auto rows = results(0, 2);
+    for (auto& one : rows) one.model = "a/good";
+    for (auto& one : results(30, 2)) {
+        rows.push_back(one);
+        rows.back().model = "b/poor";
+    }
+    const Table table = task_scores(rows);
+    REQUIRE(table.rows.size() == 8);
+    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "full, a/good");
+    CHECK(std::get<double>(table.rows[0].cells[3]) == Approx(1));
+    CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
+    CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
+    CHECK(task_scores_by_budget(rows).rows.size() == 6);
+    CHECK_THAT(assess_task_validity(rows), Contains("a/good: Usable") && Contains("b/poor: Not usable"));
+}
+
+TEST_CASE("one sample of two models is two samples", "[task-scores]") {
+    std::vector<trace::ResultRow> rows = {row(0, "h2o", 64, 1), row(0, "h2o", 64, 0)};
+    CHECK(task_scores(rows).rows.size() == 2);  // repeated runs
+    rows[0].model = "a";
+    rows[1].model = "b";
+    const Table table = task_scores(rows);
+    REQUIRE(table.rows.size() == 2);
+    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "h2o, a");
+    CHECK(std::get<std::string>(table.rows[1].cells[0]) == "h2o, b");
+}
+
+TEST_CASE("settings of other programs have their texts", "[task-scores]") {
+    const auto label = [](const nlohmann::json& parameters) {
+        auto one = row(0, "snapkv", 64, 1);
+        one.source = "kvpress";
+        one.parameters_json = parameters.dump();
+        return group_results_by_setting_and_budget(std::span(&one, 1))[0].setting;
+    };
+    const auto of_press = [&](const char* press) { return label({{"press", press}, {"threshold", -4}}); };
+    CHECK(of_press("SnapKVPress(window_size=64, kernel_size=5)") ==
+          "snapkv:window_size=64,kernel_size=5,threshold=-4 (kvpress)");
+    CHECK(of_press("AdaKVPress(press=SnapKVPress(window_size=8), alpha=0.2)") ==
+          "snapkv:press=SnapKVPress(window_size=8),alpha=0.2,threshold=-4 (kvpress)");
+    CHECK(of_press("SnapKVPress()") == "snapkv:threshold=-4 (kvpress)");
+    CHECK(of_press("snapkv") == "snapkv:threshold=-4 (kvpress)");
+    CHECK(label({{"kind", "mlp"}, {"list", {1, 2, 3}}}) == "snapkv:kind=mlp (kvpress)");
+    CHECK(label("text") == "snapkv (kvpress)");
 }
 
 TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
