@@ -27,7 +27,8 @@ struct Imported {
 [[nodiscard]] std::string read_result_file(const std::filesystem::path& file, Imported& imported);
 
 /// Reads a folder of kvpress's evaluation with predictions.csv, metrics.json and config.yaml. kvpress stores no scores
-/// of samples, except of needle_in_haystack, so its scorers are applied to the predictions. @throws UnusableFile
+/// of samples, except of needle_in_haystack, so its scorers are applied to the predictions. Files of kvscope contain
+/// the scores of other data sets. @throws UnusableFile
 void read_kvpress_folder(const std::filesystem::path& folder, Imported& imported);
 
 /// Reads lm-eval's results_<time>.json and the files samples_<task>_<time>.jsonl in the same folder, which contain the

@@ -29,6 +29,15 @@ std::optional<double> number_in(const std::string& text) {
     return number;
 }
 
+template <class Integer>
+std::optional<Integer> integer_in(const std::string& text) {
+    Integer number = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number);
+    if (text.empty() || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+    return number;
+}
+
 /// config.yaml
 class Config {
  public:
@@ -63,6 +72,16 @@ class Config {
         const auto number = number_in(found);
         if (!number) throw UnusableFile(fmt::format("{}: {}: expected a number, found '{}'", file_, key, found));
         return number;
+    }
+    /// Returns nullopt for no seed and for negative ones.
+    [[nodiscard]] std::optional<std::uint64_t> seed() const {
+        const auto as_number = number("seed");
+        if (!as_number || *as_number < 0) return std::nullopt;
+        const auto seed = integer_in<std::uint64_t>(text("seed"));
+        if (!seed)
+            throw UnusableFile(fmt::format("{}: seed: expected a whole number below 2^64, found '{}'. Correct the line",
+                                           file_, text("seed")));
+        return seed;
     }
     [[nodiscard]] bool is_true(const std::string& key) const { return text(key) == "true"; }
 
@@ -126,7 +145,7 @@ trace::ResultRow row_of_config(const Config& config, const Predictions& predicti
     row.model = config.required_text("model");
     row.dtype = short_dtype(config.text("model_kwargs", "dtype"));
     row.question_seen = config.is_true("query_aware") ? 1 : 0;
-    if (const auto seed = config.number("seed"); seed && *seed >= 0) row.seed = static_cast<std::uint64_t>(*seed);
+    row.seed = config.seed().value_or(row.seed);
     if (const auto depth = config.number("needle_depth"); depth && *depth >= 0 && *depth <= 100)
         row.depth = *depth / 100;
     const std::string press = config.required_text("press_name"), command = config.text("press_init_command");
@@ -185,14 +204,40 @@ std::string name_of_data(const Config& config) {
     return name;
 }
 
+/// A sample's score in metrics.json.
+struct StoredScore {
+    std::string metric, scored_as;
+    double score = NAN;  ///< 0 to 1
+};
+
 /// Returns ROUGE-L's F of each sample of needle_in_haystack; empty for other contents of metrics.json.
-std::vector<double> stored_rouge(const nlohmann::json& metrics) {
-    std::vector<double> scores;
+std::vector<StoredScore> stored_rouge(const nlohmann::json& metrics) {
+    std::vector<StoredScore> scores;
     if (!metrics.is_array()) return scores;
     for (const nlohmann::json& sample : metrics) {
         const nlohmann::json::json_pointer f("/rouge-l/f");
         if (!sample.is_object() || !sample.contains(f) || !sample[f].is_number()) return {};
-        scores.push_back(sample[f].get<double>());
+        scores.push_back(
+            {"rouge_l_score", "needle_in_haystack of kvpress", std::clamp(sample[f].get<double>(), 0.0, 1.0)});
+    }
+    return scores;
+}
+
+/// Returns the score of each sample that kvpress or kvscope stored; empty if there is none.
+std::vector<StoredScore> stored_scores(const nlohmann::json& metrics, const std::string& dataset) {
+    if (dataset == "needle_in_haystack" && metrics.is_array()) return stored_rouge(metrics);
+    std::vector<StoredScore> scores;
+    if (!metrics.is_object() || !metrics.contains(scores_of_samples) || !metrics[scores_of_samples].is_array())
+        return scores;
+    for (const nlohmann::json& sample : metrics[scores_of_samples]) {
+        StoredScore& stored = scores.emplace_back();
+        if (!sample.is_object()) continue;
+        const auto text = [&](const char* key) {
+            return sample.contains(key) && sample[key].is_string() ? sample[key].get<std::string>() : "";
+        };
+        stored.metric = text("metric");
+        stored.scored_as = text("scored_as");
+        if (sample.contains("score") && sample["score"].is_number()) stored.score = sample["score"].get<double>();
     }
     return scores;
 }
@@ -251,11 +296,11 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
         if (metrics.is_discarded())
             throw UnusableFile(metrics_file.string() + ": expected JSON. Copy the file again, or remove the copy");
     }
-    const std::vector<double> rouge = dataset == "needle_in_haystack" ? stored_rouge(metrics) : std::vector<double>();
+    const std::vector<StoredScore> stored = stored_scores(metrics, dataset);
     const std::string data = name_of_data(config);
-    const auto length = number_in(dataset == "needle_in_haystack" ? config.text("max_context_length")
-                                  : dataset == "longbench-v2"     ? ""
-                                                                  : config.text("data_dir"));
+    const auto length = integer_in<int64_t>(dataset == "needle_in_haystack" ? config.text("max_context_length")
+                                            : dataset == "longbench-v2"     ? ""
+                                                                            : config.text("data_dir"));
     ImportedRun run;
     size_t n_unscored = 0;
     for (size_t i = 0; i < predictions.size(); ++i) {
@@ -266,7 +311,7 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
         run.task = part.table;
         row.subset = part.subset;
         row.sample_id = fmt::format("{}-{}", data, i);
-        if (length && *length >= 0) row.length = static_cast<int64_t>(*length);
+        if (length && *length >= 0) row.length = *length;
         auto answers = predictions.texts(i, "answer");
         if (answers.empty()) answers = predictions.texts(i, "answers");
         if (answers.empty()) answers = predictions.texts(i, "needle");
@@ -280,10 +325,10 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
                               : asked && *asked <= 1 ? *asked
                                                      : 0;
         if (is_full) row.kept_share = 1;
-        if (rouge.size() == predictions.size()) {
-            row.metric = "rouge_l_score";
-            row.scored_as = "needle_in_haystack of kvpress";
-            row.score = std::clamp(rouge[i], 0.0, 1.0);
+        if (stored.size() == predictions.size() && stored[i].score >= 0 && stored[i].score <= 1) {
+            row.metric = stored[i].metric;
+            row.scored_as = stored[i].scored_as;
+            row.score = stored[i].score;
         } else {
             const auto scorer =
                 answers.empty() ? std::nullopt : scorer_of_kvpress(dataset, task, predictions.texts(i, "all_classes"));
@@ -299,8 +344,9 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
     }
     if (n_unscored > 0) {
         const std::string what = fmt::format(
-            "{}: {} of {} predictions of {} have no score: kvpress stores none, and kvscope has no scorer for "
-            "this data set, or the columns answer or all_classes are empty",
+            "{}: {} of {} predictions of {} have no score: metrics.json has none, and kvscope lacks kvpress's scorer "
+            "of "
+            "this data set, or the columns answer or all_classes are empty. Export results of kvscope again",
             csv_file.string(), n_unscored, predictions.size(), dataset);
         if (run.rows.empty()) throw UnusableFile(what);
         imported.left_out.push_back(what);

@@ -10,6 +10,7 @@
 #include "app/results/names.h"
 #include "app/results/python_list.h"
 #include "app/results/written_results.h"
+#include "common/bounded_json.h"
 #include "common/json.h"
 
 namespace kvscope::results {
@@ -86,7 +87,10 @@ std::string press_of(const WrittenRun& run) {
 
 std::string press_command_of(const WrittenRun& run) {
     if (run.first().source.empty()) return text_of_own_run(run.setting, run.budget);
-    return run.is_full() ? "None" : run.first().policy;
+    if (run.is_full()) return "None";
+    const nlohmann::json parameters = bounded_json::parse_or_discard(run.first().parameters_json);
+    const auto press = parameters.is_object() ? parameters.find("press") : parameters.end();
+    return press != parameters.end() && press->is_string() ? press->get<std::string>() : run.first().policy;
 }
 
 std::string config_yaml(const WrittenRun& run, const KvpressPart& part, double ratio) {
@@ -163,7 +167,26 @@ std::string predictions_csv(const std::string& table_of_results, const Rows& row
 /// kvpress's metric: a mean in per cent with two decimals.
 double per_cent(const std::vector<double>& scores) { return std::round(mean_of(scores) * 1e4) / 1e2; }
 
+/// Returns the rows' own scores, with the names of their metrics.
+nlohmann::ordered_json own_metrics(const std::string& table_of_results, const Rows& rows) {
+    std::map<std::pair<std::string, std::string>, std::vector<double>> scores;  // by task and metric
+    nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+    for (const trace::ResultRow* row : rows) {
+        if (std::isfinite(row->score))
+            scores[{kvpress_part_of(table_of_results, *row).task, row->metric}].push_back(row->score);
+        samples.push_back({{"metric", row->metric}, {"scored_as", row->scored_as}, {"score", row->score}});
+    }
+    nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
+    for (const auto& [key, of_task] : scores) metrics[key.first][key.second] = per_cent(of_task);
+    metrics[scores_of_samples] = std::move(samples);
+    return metrics;
+}
+
 std::string metrics_json(const std::string& table_of_results, const Rows& rows, const KvpressPart& part) {
+    const bool is_of_kvpress = part.dataset == "ruler" || part.dataset.starts_with("longbench");
+    if (!is_of_kvpress)
+        return own_metrics(table_of_results, rows)
+            .dump(4, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     std::map<std::string, std::vector<double>> scores;  // by task; by difficulty and length; by length
     std::vector<double> all;
     const bool is_v2 = part.dataset == "longbench-v2", is_e = part.dataset == "longbench-e";
