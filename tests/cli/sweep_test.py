@@ -149,6 +149,42 @@ n-predict: 2
         shutil.copy(GGUF_MODEL, self.path("missing.gguf"))
         self.assertEqual([row["state"] for row in self.states("fails").values()], ["finished", "was finished"])
 
+    def test_failed_runs_do_not_block_a_trace(self):
+        options = OPTIONS | {"policy": ["streaming-llm:sinks=40", "random"]}  # a budget of 24 or 32 has no place for 40 sinks
+        self.write_sweep("refused.yaml", model=HF_MODEL, **options)
+        name = f"{LLAMA}-niah-seed-0"
+        first = self.states("refused.yaml", "--jobs", 2, code=1)[name]
+        self.assertEqual(first["state"], "finished", first)
+        for number in (1, 2):
+            self.assertIn(f"{name}.shard-{number}-of-2: 4 runs failed; see ", first["reason"])
+        self.assertEqual(self.run_program("eval", "-m", HF_MODEL, *words_of(options), "-o", "refused.h5").returncode, 1)
+        self.check_equal(f"refused/{name}.h5", "refused.h5")
+        again = self.states("refused", "--jobs", 2, code=1)[name]
+        self.assertEqual((again["state"], again["reason"]), ("was finished", first["reason"]))
+
+    def test_left_out_samples_do_not_block_a_trace(self):
+        lines = [{"context": text, "question": "Who?", "answers": ["fox"]} for text in (TEXT, 20 * TEXT, TEXT[9:], TEXT[18:])]
+        self.path("long.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.write_sweep("long.yaml", model=HF_MODEL, task="jsonl", file="long.jsonl", policy="h2o", budget=24, n_predict=2)
+        name = f"{LLAMA}-jsonl"
+        self.assertEqual([row["state"] for row in self.states("long.yaml", "--shard", "1/2", code=1).values()], ["finished"])
+        row = self.states("long", "--jobs", 2, code=1)[name]
+        self.assertEqual(row["state"], "finished", row)
+        self.assertIn("1 prompt is left out; see ", row["reason"])
+        with h5py.File(self.path(f"long/{name}.h5")) as trace:
+            self.assertEqual(len(set(trace["results/jsonl"]["sample_id"])), 3)
+        # One process: the complete trace is not repeated.
+        row = self.states("long.yaml", "-o", "undivided", code=1)[name]
+        self.assertEqual(row["state"], "finished", row)
+        self.assertEqual(self.states("undivided", code=1)[name]["state"], "was finished")
+        # A trace that cannot be extended has failed, although the earlier trace is there.
+        self.path("undivided/logs").joinpath(f"{name}.json").unlink()
+        self.path("long.jsonl").write_text(json.dumps(lines[3]) + "\n")
+        row = self.states("undivided", code=1)[name]
+        self.assertEqual(row["state"], "failed", row)
+        self.assertNotIn("\n", row["reason"])
+        self.assertNotRegex(row["reason"], "(written|:)$")
+
     def test_models_of_the_same_name(self):
         for name in ("a", "b"):
             self.path(name).mkdir()

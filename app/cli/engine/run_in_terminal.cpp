@@ -21,6 +21,7 @@
 #include "app/cli/terminal.h"
 #include "app/figures/same_file.h"
 #include "app/program/engine/trace_size.h"
+#include "common/file_text.h"
 #include "common/json.h"
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
@@ -57,6 +58,15 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
                                          {"decode_s", timings.decode_s},        {"step_kl_s", timings.compare_s},
                                          {"write_s", timings.write_s},          {"total_s", timings.total_s}};
     write_whole_file(path, json.dump(2) + "\n", true);
+}
+
+/// Adds what was left out before the job, and writes the outcome of a complete trace for --outcome.
+program::RunOutcome complete_outcome(program::RunOutcome outcome, const TerminalOptions& options) {
+    outcome.n_left_out += options.n_unusable;
+    if (options.outcome.empty()) return outcome;
+    const nlohmann::ordered_json json = {{"n_failed", outcome.n_failed}, {"n_left_out", outcome.n_left_out}};
+    write_whole_file(options.outcome, json.dump(2) + "\n", true);
+    return outcome;
 }
 
 /// Reports which of several prompts is running, how long the previous prompt took, and the remaining time.
@@ -120,6 +130,28 @@ std::string model_line(const engine::Model& model) {
 
 }  // namespace
 
+void declare_outcome(CLI::App& app, TerminalOptions& options) {
+    app.add_option("--outcome", options.outcome,
+                   "Write the numbers of failed runs and left-out prompts of the complete trace to this file")
+        ->type_name("FILE.json")
+        ->group("");
+}
+
+std::optional<std::string> read_remark_on_outcome(const std::filesystem::path& file) {
+    try {
+        const auto json = nlohmann::json::parse(file_text(file));
+        const auto n_failed = json.at("n_failed").get<size_t>(), n_left_out = json.at("n_left_out").get<size_t>();
+        std::string remark;
+        if (n_failed > 0) remark = n_failed == 1 ? "1 run failed" : fmt::format("{} runs failed", n_failed);
+        if (n_left_out > 0)
+            remark += fmt::format("{}{} left out", remark.empty() ? "" : ", ",
+                                  n_left_out == 1 ? "1 prompt is" : fmt::format("{} prompts are", n_left_out));
+        return remark;
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
 program::RunOutcome run_with_progress(const program::RunJob& job, const TerminalOptions& options) {
     const auto plans = program::run_plans_of_job(job);
     if (const std::string problem = engine::find_option_problem(job.experiment); !problem.empty())
@@ -141,7 +173,9 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     } catch (const program::EmptyShard& empty) {
         for (const std::string& reason : empty.left_out) progress.warning(program::left_out_warning(job, reason));
         progress.warning(empty.what());
-        return {.was_complete = true, .n_left_out = empty.left_out.size(), .timings = {}, .is_empty_shard = true};
+        return complete_outcome(
+            {.was_complete = true, .n_left_out = empty.left_out.size(), .timings = {}, .is_empty_shard = true},
+            options);
     }
     const engine::Model& model = *opened;
     if (job.shard)
@@ -190,7 +224,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        return outcome;
+        return complete_outcome(std::move(outcome), options);
     });
 }
 

@@ -113,7 +113,10 @@ bool ChildProcesses::read_lines(Child& child) {
             child.unfinished.erase(0, end + 1);
             if (line.empty()) continue;
             child.last_line = line;
-            if (line.starts_with(failure_prefix)) child.failure = line.substr(failure_prefix.size());
+            if (line.starts_with(failure_prefix))
+                child.failure = line.substr(failure_prefix.size());
+            else if (!child.failure.empty())
+                child.failure += " " + line.substr(std::min(line.find_first_not_of(' '), line.size()));
             if (on_line_) on_line_(child.number, line);
         }
     }

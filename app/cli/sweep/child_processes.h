@@ -47,7 +47,7 @@ class ChildProcesses {
         int log = -1;
         std::string unfinished{};  ///< line without its end
         std::string last_line{};
-        std::string failure{};  ///< last line that begins with "kvscope: "
+        std::string failure{};  ///< from the last line that begins with "kvscope: " on, as one line
     };
 
     [[nodiscard]] bool read_lines(Child& child);

@@ -100,6 +100,7 @@ std::optional<SweepAttempt> SweepFolder::last_attempt(const SweepPart& part) con
         json.at("environment").get_to(attempt.environment);
         json.at("reason").get_to(attempt.reason);
         json.at("seconds").get_to(attempt.seconds);
+        json.at("complete").get_to(attempt.is_complete);
         if (json.at("exit_code").is_number_integer()) attempt.exit_code = json.at("exit_code").get<int>();
         return attempt;
     } catch (const std::exception&) {
@@ -108,11 +109,9 @@ std::optional<SweepAttempt> SweepFolder::last_attempt(const SweepPart& part) con
 }
 
 void SweepFolder::write_attempt(const SweepPart& part, const SweepAttempt& attempt) const {
-    nlohmann::ordered_json json = {{"arguments", attempt.arguments},
-                                   {"environment", attempt.environment},
-                                   {"exit_code", nullptr},
-                                   {"reason", attempt.reason},
-                                   {"seconds", attempt.seconds}};
+    nlohmann::ordered_json json = {{"arguments", attempt.arguments}, {"environment", attempt.environment},
+                                   {"exit_code", nullptr},           {"reason", attempt.reason},
+                                   {"seconds", attempt.seconds},     {"complete", attempt.is_complete}};
     if (attempt.exit_code) json["exit_code"] = *attempt.exit_code;
     write_whole_file(attempt_file(part), json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
                      true);
@@ -120,7 +119,7 @@ void SweepFolder::write_attempt(const SweepPart& part, const SweepAttempt& attem
 
 bool SweepFolder::is_finished(const SweepPart& part) const {
     const auto attempt = last_attempt(part);
-    if (!attempt || attempt->exit_code != 0 || attempt->arguments != part.trace->arguments) return false;
+    if (!attempt || !attempt->is_complete || attempt->arguments != part.trace->arguments) return false;
     std::error_code error;
     if (!part.shard && !fs::exists(trace_file(*part.trace), error)) return false;
     return !has_changed_input(part.trace->arguments, last_change(attempt_file(part)));

@@ -24,8 +24,9 @@ struct SweepAttempt {
     std::vector<std::string> arguments;    ///< of the part's trace
     std::vector<std::string> environment;  ///< variables that the sweep set, such as "OMP_NUM_THREADS=2"
     std::optional<int> exit_code;          ///< unset if the attempt has not ended, or was killed with its sweep
-    std::string reason;                    ///< why it failed; empty if it did not
+    std::string reason;                    ///< why it failed, or a remark on failed runs of a complete trace
     double seconds = 0;
+    bool is_complete = false;  ///< whether all runs have ended; some may have failed, with exit code 1
 };
 
 /// The folder of a sweep: traces, shards/ (traces of shards), logs/ (output and last attempt of each part), and
@@ -38,6 +39,10 @@ class SweepFolder {
     [[nodiscard]] std::filesystem::path settings() const { return path_ / "effective.yaml"; }
     [[nodiscard]] std::filesystem::path logs() const { return path_ / "logs"; }
     [[nodiscard]] std::filesystem::path log(const SweepPart& part) const { return logs() / (part.name() + ".log"); }
+    /// Returns the file of the option --outcome of the part's command.
+    [[nodiscard]] std::filesystem::path outcome(const SweepPart& part) const {
+        return logs() / (part.name() + ".outcome.json");
+    }
     [[nodiscard]] std::filesystem::path trace_file(const SweepTrace& trace) const;
     /// Returns the option -o of the part's command, which adds the shard to the name.
     [[nodiscard]] std::filesystem::path output(const SweepPart& part) const;
@@ -50,7 +55,7 @@ class SweepFolder {
     void create() const;
     [[nodiscard]] std::optional<SweepAttempt> last_attempt(const SweepPart& part) const;
     void write_attempt(const SweepPart& part, const SweepAttempt& attempt) const;
-    /// Whether the part succeeded with the same settings, and no file that these name has changed since.
+    /// Whether all runs of the part have ended with the same settings, and no file that these name has changed since.
     [[nodiscard]] bool is_finished(const SweepPart& part) const;
 
  private:

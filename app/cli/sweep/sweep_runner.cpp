@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/sweep/child_processes.h"
 #include "app/cli/terminal.h"
@@ -79,7 +80,7 @@ class SweepRunner {
     void add_steps(const SweepTrace& trace) {
         const SweepPart whole{&trace};
         if (folder_.is_finished(whole)) {
-            outcome(whole).state = State::was_finished;
+            outcome(whole) = {State::was_finished, reason_of(whole)};
             return;
         }
         if (options_.joined_shards > 0) {
@@ -87,7 +88,7 @@ class SweepRunner {
         } else if (options_.shard) {
             const SweepPart part{&trace, options_.shard};
             if (folder_.is_finished(part))
-                outcome(part).state = State::was_finished;
+                outcome(part) = {State::was_finished, reason_of(part)};
             else
                 queue_.push_back({part});
         } else {
@@ -113,15 +114,33 @@ class SweepRunner {
         return n_traces >= n ? 1 : (n + n_traces - 1) / n_traces;
     }
 
+    std::string reason_of(const SweepPart& part) const {
+        const auto attempt = folder_.last_attempt(part);
+        return attempt ? attempt->reason : "";
+    }
+
+    static void append_reason(std::string& reasons, const SweepPart& part, const std::string& reason) {
+        if (reason.empty()) return;
+        reasons += (reasons.empty() ? "" : "; ") + (part.shard ? part.name() + ": " : "") + reason;
+    }
+
+    std::string remarks_on_shards(const SweepTrace& trace, int n) const {
+        std::string remarks;
+        for (int number = 1; number <= n; ++number) {
+            const SweepPart part{&trace, trace::Shard{number, n}};
+            append_reason(remarks, part, reason_of(part));
+        }
+        return remarks;
+    }
+
     void join_if_complete(const SweepTrace& trace, int n) {
         const SweepPart whole{&trace};
         for (int number = 1; number <= n; ++number) {
             const SweepPart part{&trace, trace::Shard{number, n}};
             if (folder_.is_finished(part)) continue;
-            const auto attempt = folder_.last_attempt(part);
-            outcome(whole) = {State::failed,
-                              fmt::format("shard {} of {} is not finished{}", number, n,
-                                          attempt && !attempt->reason.empty() ? ": " + attempt->reason : "")};
+            const std::string reason = reason_of(part);
+            outcome(whole) = {State::failed, fmt::format("shard {} of {} is not finished{}", number, n,
+                                                         reason.empty() ? "" : ": " + reason)};
             return;
         }
         queue_.push_back({whole, n});
@@ -137,6 +156,7 @@ class SweepRunner {
         }
         std::vector<std::string> arguments = trace.arguments;
         arguments.push_back("--output=" + folder_.output(step.part).string());
+        arguments.push_back("--outcome=" + folder_.outcome(step.part).string());
         if (const auto shard = step.part.shard)
             arguments.push_back(fmt::format("--shard={}/{}", shard->number, shard->of));
         return arguments;
@@ -165,6 +185,8 @@ class SweepRunner {
         step.attempt = {step.part.trace->arguments, environment_of(*step.part.trace, slot), std::nullopt, "", 0};
         if (step.joined_shards == 0) {
             folder_.write_attempt(step.part, step.attempt);
+            std::error_code error;
+            std::filesystem::remove(folder_.outcome(step.part), error);
             say(fmt::format("{}: process {} of {}", step.part.name(), ++n_started_, n_steps_));
         }
         step.start = std::chrono::steady_clock::now();
@@ -177,17 +199,27 @@ class SweepRunner {
         step.attempt.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - step.start).count();
         step.attempt.exit_code = end.exit_code;
         step.attempt.reason = end.reason;
-        folder_.write_attempt(step.part, step.attempt);
+        step.attempt.is_complete = end.exit_code == 0;
         SweepOutcome& of_trace = outcome(step.part);
         of_trace.seconds += step.attempt.seconds;
-        if (end.exit_code != 0) {
+        if (step.joined_shards > 0 && end.exit_code == 0) {
+            step.attempt.reason = remarks_on_shards(*step.part.trace, step.joined_shards);
+            of_trace.reason.clear();                                 // the remarks contain it
+        } else if (end.exit_code == 1 && step.joined_shards == 0) {  // failed runs are no reason to repeat the trace
+            if (const auto remark = read_remark_on_outcome(folder_.outcome(step.part))) {
+                step.attempt.is_complete = true;
+                step.attempt.reason = fmt::format("{}; see {}", *remark, folder_.log(step.part).string());
+            }
+        }
+        folder_.write_attempt(step.part, step.attempt);
+        append_reason(of_trace.reason, step.part, step.attempt.reason);
+        if (!step.attempt.is_complete) {
             of_trace.state = State::failed;
-            of_trace.reason +=
-                (of_trace.reason.empty() ? "" : "; ") + (step.part.shard ? step.part.name() + ": " : "") + end.reason;
-            print_to_stderr(fmt::format("{} failed: {}", step.part.name(), end.reason));
+            print_to_stderr(fmt::format("{} failed: {}", step.part.name(), step.attempt.reason));
             return;
         }
-        say(fmt::format("{} finished after {}", step.part.name(), clock_text(step.attempt.seconds)));
+        say(fmt::format("{} finished after {}{}", step.part.name(), clock_text(step.attempt.seconds),
+                        step.attempt.reason.empty() ? "" : "; " + step.attempt.reason));
         if (step.part.shard && !options_.shard) join_after_last_shard(*step.part.trace, step.part.shard->of);
     }
 

@@ -20,7 +20,7 @@ struct SweepRunOptions {
 struct SweepOutcome {
     enum class State { finished, was_finished, failed };
     State state = State::finished;
-    std::string reason;  ///< why it failed
+    std::string reason;  ///< why it failed, or a remark on failed runs
     double seconds = 0;  ///< of all processes of the trace
 };
 

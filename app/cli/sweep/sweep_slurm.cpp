@@ -150,11 +150,11 @@ SlurmSweep::Queue SlurmSweep::query_tasks() const {
 }
 
 SlurmSweep::ShardState SlurmSweep::state_of(const SweepPart& part, std::span<const std::string> task) const {
-    if (folder_.is_finished(part)) return {"finished", ""};
+    if (folder_.is_finished(part)) return {"finished", folder_.last_attempt(part).value_or(SweepAttempt{}).reason};
     if (!task.empty() && is_waiting_in_slurm(task[0])) return {"waiting", task[1] == "None" ? "" : task[1]};
     if (!task.empty() && is_running_in_slurm(task[0])) return {"running", ""};
     const auto attempt = folder_.last_attempt(part);
-    if (attempt && attempt->exit_code && *attempt->exit_code != 0) return {"failed", attempt->reason};
+    if (attempt && attempt->exit_code && !attempt->is_complete) return {"failed", attempt->reason};
     if (!task.empty() && task[0] != "COMPLETED") return {"failed", "Slurm reports " + task[0]};
     if (attempt && !attempt->exit_code) return {"failed", "killed; see " + folder_.log(part).string()};
     return {"not submitted", ""};
@@ -224,12 +224,12 @@ analysis::Table SlurmSweep::status() const {
             table.rows.push_back({{trace.name, fmt::format("{}/{}", number, n_shards_), state.state, state.reason}});
         }
         const auto attempt = folder_.last_attempt({&trace});
-        const bool is_failed = !is_joined && attempt && attempt->exit_code.value_or(0) != 0;
+        const bool is_failed = !is_joined && attempt && attempt->exit_code && !attempt->is_complete;
         table.rows.push_back({{trace.name, "all",
                                is_joined   ? "joined"
                                : is_failed ? "failed"
                                            : "not joined",
-                               is_failed ? attempt->reason : ""}});
+                               is_joined || is_failed ? attempt->reason : ""}});
     }
     return table;
 }

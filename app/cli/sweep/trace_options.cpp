@@ -16,8 +16,8 @@ namespace kvscope::cli {
 namespace {
 
 /// Options that a sweep sets itself, or that do not describe a trace.
-const std::set<std::string_view> options_of_one_command = {"help",    "output", "shard",    "force",     "quiet",
-                                                           "timings", "format", "csv-safe", "prediction"};
+const std::set<std::string_view> options_of_one_command = {"help",    "output", "shard",    "force",      "quiet",
+                                                           "timings", "format", "csv-safe", "prediction", "outcome"};
 
 const Command& command_of_traces(std::string_view name) {
     const auto found = std::ranges::find(commands(), name, &Command::name);

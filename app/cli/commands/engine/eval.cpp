@@ -100,6 +100,7 @@ std::function<int()> declare(CLI::App& app) {
     declare_disk_limit(app, job);
     declare_shard_option(app, arguments->shard);
     declare_prediction(app, arguments->prediction);
+    declare_outcome(app, arguments->terminal);
     app.add_flag("--force", job.force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->terminal.quiet, "Hide progress");
     arguments->format.declare(app);

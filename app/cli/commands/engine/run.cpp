@@ -39,8 +39,8 @@ int act(Arguments& arguments) {
         throw std::invalid_argument("no prompt: give a text with -p, or a text file, a JSONL file or a folder with -f");
     arguments.terminal.model.copy_to(job.experiment);
     if (!arguments.prediction.empty()) return predict_job(job, arguments.terminal, arguments.prediction);
-    const int code = run_in_terminal(job, arguments.terminal);
-    return code == 0 && !problems.empty() ? 1 : code;
+    arguments.terminal.n_unusable = problems.size();
+    return run_in_terminal(job, arguments.terminal);
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -81,6 +81,7 @@ std::function<int()> declare(CLI::App& app) {
         ->type_name("TRACE.h5");
     declare_shard_option(app, arguments->shard);
     declare_prediction(app, arguments->prediction);
+    declare_outcome(app, terminal);
     app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
         ->check(NewFile())
         ->type_name("FILE.json");

@@ -70,8 +70,9 @@ void write_settings(const SweepFolder& folder, const std::vector<SweepSetting>& 
     write_whole_file(folder.settings(), text, true);
 }
 
+/// Whether a trace or a run of a trace failed, or a prompt is left out.
 bool has_failure(const std::vector<SweepOutcome>& outcomes) {
-    return std::ranges::any_of(outcomes, [](const auto& one) { return one.state == SweepOutcome::State::failed; });
+    return std::ranges::any_of(outcomes, [](const auto& one) { return !one.reason.empty(); });
 }
 
 int predict(const Arguments& arguments, const SweepFolder& folder, const std::vector<SweepTrace>& traces,
