@@ -119,11 +119,23 @@ n-predict: 2
         arguments = self.attempt("tasks", f"{LLAMA}-jsonl")["arguments"]
         self.assertIn("--file=mine.jsonl", arguments)
         self.assertFalse([word for word in arguments if "depths" in word or "seed" in word])
+        # The command line chooses a task, with its settings in the file.
+        self.assertEqual(list(self.states("tasks.yaml", "-o", "chosen", "--task", "niah", "--seed", 0)), [f"{LLAMA}-niah-seed-0"])
+        self.assertTrue({"--lengths=100", "--lengths=200", "--samples=1"} <= set(
+            self.attempt("chosen", f"{LLAMA}-niah-seed-0")["arguments"]))
         # The stored settings describe the same traces.
         self.assertEqual({row["state"] for row in self.states("tasks").values()}, {"was finished"})
         # A changed file is read again.
         self.path("mine.jsonl").write_text(2 * (json.dumps({"context": TEXT, "question": "When?", "answers": ["x"]}) + "\n"))
         self.assertEqual(self.states("tasks", code=1)[f"{LLAMA}-jsonl"]["state"], "failed")  # it is another evaluation
+
+    def test_other_spellings_of_tasks(self):
+        self.write_sweep("spelled.yaml", model=HF_MODEL, task=[{"NIAH": {"samples": 1}}, "niah", "Niah"],
+                         **OPTIONS | {"samples": 2})
+        self.assertEqual(list(self.states("spelled.yaml")), [f"{LLAMA}-niah-seed-0"])
+        arguments = self.attempt("spelled", f"{LLAMA}-niah-seed-0")["arguments"]
+        self.assertEqual([word for word in arguments if "samples" in word], ["--samples=1"])
+        self.assertEqual(list(self.states("spelled", "--task", "NIAH,niah")), [f"{LLAMA}-niah-seed-0"])
 
     def test_prompts(self):
         self.path("texts").mkdir()
@@ -223,6 +235,7 @@ n-predict: 2
                 ("policy: h2o\nbudget: 24\ntask: nieh", "bad.yaml:3: "),
                 ("policy: h2o\nbudget: 24\ntask: niah\nfile: x.jsonl", "bad.yaml:4: --file is an option of the task"),
                 ("policy: h2o\nbudget: 24\ntask: [{niah: {policy: h2o}}]", "bad.yaml:3: policy applies to all tasks"),
+                ("policy: h2o\nbudget: 24\ntask:\n- niah: {samples: 1}\n- NIAH: {samples: 2}", "bad.yaml:5: the task niah has "),
                 ("policy: h2o\nbudget: 24\ntask: niah\nprompts: x", "either tasks or prompts"),
                 ("policy: h2o\nbudget: 24\nquestion: Who?", "bad.yaml:3: unknown option --question"),
                 ("policy: h2o\nbudget: 24\noutput: x.h5", "bad.yaml:3: output cannot be set in a file"),

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "app/program/input_files.h"
 #include "app/program/version.h"
+#include "common/split.h"
+#include "engine/tasks/api/task.h"
+#include "policies/registry/name_matching.h"
 
 namespace kvscope::cli {
 namespace {
@@ -16,6 +20,20 @@ namespace {
 constexpr size_t largest_sweep_file = 1 << 20;  // in bytes
 
 bool is_axis(std::string_view option) { return option == "model" || option == "task" || option == "seed"; }
+
+/// Returns the task's name as it is declared, or an unknown name unchanged, which traces_of_sweep() refuses.
+std::string declared_name_of_task(std::string_view name) {
+    const auto found = std::ranges::find_if(
+        engine::tasks(), [&](const engine::Task& task) { return policies::same_name(task.name, name); });
+    return found == engine::tasks().end() ? std::string(name) : found->name;
+}
+
+/// Adds the declared names in a list such as "niah,ruler", except names that are already there.
+void add_tasks(std::vector<std::string>& tasks, std::string_view list) {
+    for (const std::string_view one : split(list, ','))
+        if (std::string name = declared_name_of_task(one); std::ranges::find(tasks, name) == tasks.end())
+            tasks.push_back(std::move(name));
+}
 
 class SweepFile {
  public:
@@ -77,12 +95,14 @@ class SweepFile {
         if (value.IsMap() && option.name == "task") {
             for (const auto& entry : value) {
                 if (!entry.first.IsScalar()) fail(entry.first, "expected the name of a task before ':'");
-                setting.values.push_back(entry.first.Scalar());
+                const std::string name = declared_name_of_task(entry.first.Scalar());
+                add_tasks(setting.values, name);
                 if (entry.second.IsNull()) continue;
                 if (!entry.second.IsMap())
-                    fail(entry.second,
-                         fmt::format("expected settings of the task {}, such as `samples: 5`", setting.values.back()));
-                read_keys(entry.second, setting.values.back());
+                    fail(entry.second, fmt::format("expected settings of the task {}, such as `samples: 5`", name));
+                if (std::ranges::find(settings, name, &SweepSetting::task) != settings.end())
+                    fail(entry.first, fmt::format("the task {} has settings twice: keep one list of them", name));
+                read_keys(entry.second, name);
             }
             return;
         }
@@ -92,7 +112,10 @@ class SweepFile {
         }
         if (option.is_flag && value.Scalar() != "true" && value.Scalar() != "false")
             fail(value, fmt::format("expected {}: true or false, found '{}'", option.name, value.Scalar()));
-        setting.values.push_back(value.Scalar());
+        if (option.name == "task")
+            add_tasks(setting.values, value.Scalar());
+        else
+            setting.values.push_back(value.Scalar());
     }
 
     std::string path_;
@@ -134,8 +157,15 @@ std::vector<SweepSetting> read_sweep_file(const std::filesystem::path& path) { r
 
 std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, const GivenOptions& given) {
     const auto replace = [&](const std::string& option, std::vector<std::string> values) {
+        if (option == "task") {
+            std::vector<std::string> tasks;
+            for (const std::string& list : values) add_tasks(tasks, list);
+            values = std::move(tasks);
+        }
         std::erase_if(settings, [&](const SweepSetting& one) {
-            return one.option == option || (option == "task" && !one.task.empty());
+            const bool is_of_other_task =
+                option == "task" && !one.task.empty() && std::ranges::find(values, one.task) == values.end();
+            return one.option == option || is_of_other_task;
         });
         settings.push_back({option, std::move(values), "--" + option});
     };
