@@ -221,6 +221,11 @@ n-predict: 2
         text = self.made("sweep", "dry.yaml", "--model", HF_MODEL, "--seed", 5, "--dry-run").stdout
         self.assertIn("1 trace to run: 20 runs", " ".join(text.split()))
 
+    def test_the_name_has_the_default_seed_of_the_task(self):
+        self.write_sweep("seeds.yaml", model="none.gguf", task="niah,ruler,helmet", policy="h2o", budget=24)
+        self.assertEqual(list(self.states("seeds.yaml", "--dry-run", code=1)),
+                         ["none-niah-seed-0", "none-ruler-seed-42", "none-helmet-seed-42"])
+
     def test_wrong_files(self):
         for text, message in (
                 ("polcy: snapkv", "bad.yaml:1: unknown key 'polcy'. Did you mean policy"),

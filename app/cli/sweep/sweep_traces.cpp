@@ -14,6 +14,7 @@
 #include "app/program/find_model.h"
 #include "common/sha256.h"
 #include "common/split.h"
+#include "engine/options/run_options.h"
 #include "engine/tasks/api/task.h"
 #include "policies/api/budget.h"
 #include "policies/api/parameters.h"
@@ -92,6 +93,13 @@ bool has_parameter(const engine::Task& task, const std::string& option) {
         std::ranges::replace(name, '_', '-');
         return name == option;
     });
+}
+
+/// Returns the seed of a trace without the setting. @param task empty for prompts
+std::string default_seed(const std::string& task) {
+    if (task.empty()) return std::to_string(engine::RunOptions{}.seed);
+    return policies::to_text(
+        std::ranges::find(engine::task_named(task).parameters, "seed", &policies::Parameter::name)->fallback);
 }
 
 /// Whether a setting applies to the traces of a task. A setting of the task alone replaces that of all tasks. An option
@@ -185,7 +193,7 @@ std::vector<SweepTrace> traces_of_sweep(const std::vector<SweepSetting>& setting
             for (const std::string& seed : seeds.empty() || !has_seed ? std::vector<std::string>{""} : seeds) {
                 SweepTrace trace{names.at(model) + "-" + (task.empty() ? "prompts" : task), begin};
                 if (!model.empty()) trace.arguments.push_back("--model=" + model);
-                if (has_seed) trace.name += "-seed-" + (seed.empty() ? "0" : seed);
+                if (has_seed) trace.name += "-seed-" + (seed.empty() ? default_seed(task) : seed);
                 if (!seed.empty()) {
                     const auto origin = std::ranges::find(settings, "seed", &SweepSetting::option)->origin;
                     check_setting({"seed", {seed}, origin}, checked);
