@@ -40,7 +40,10 @@ class SweepFile {
     explicit SweepFile(const std::filesystem::path& path) : path_(path.string()) {
         const std::string text = program::read_text(path, largest_sweep_file);
         try {
-            const YAML::Node root = YAML::Load(text);
+            const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+            if (documents.size() > 1)
+                fail(documents[1], "expected one document, found another after `---`: write all settings into one");
+            const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
             if (!root.IsMap()) fail(root, "expected lines such as `policy: [snapkv, h2o]`, found no keys");
             read_keys(root, "");
         } catch (const YAML::Exception& error) {
