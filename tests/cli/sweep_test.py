@@ -5,12 +5,13 @@ import json
 import pathlib
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
 import h5py
 
-from program import GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest
+from program import GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
 from shard_test import contents
 
 OPTIONS = {"lengths": "100,200", "depths": 0.5, "samples": 2, "policy": ["snapkv:window=8", "random"], "budget": "24,32",
@@ -117,7 +118,7 @@ n-predict: 2
         self.assertEqual(list(states), [f"{LLAMA}-niah-seed-0", f"{LLAMA}-niah-seed-1", f"{LLAMA}-jsonl"])
         self.assertEqual({row["state"] for row in states.values()}, {"finished"}, states)
         arguments = self.attempt("tasks", f"{LLAMA}-jsonl")["arguments"]
-        self.assertIn("--file=mine.jsonl", arguments)
+        self.assertIn(f"--file={self.path('mine.jsonl')}", arguments)
         self.assertFalse([word for word in arguments if "depths" in word or "seed" in word])
         # The command line chooses a task, with its settings in the file.
         self.assertEqual(list(self.states("tasks.yaml", "-o", "chosen", "--task", "niah", "--seed", 0)), [f"{LLAMA}-niah-seed-0"])
@@ -152,6 +153,22 @@ n-predict: 2
             lengths = trace["results/prompts"]["length"]
         self.assertEqual((predicted["prompts"], predicted["runs"]), (6, 2))
         self.assertEqual(predicted["tokens"], lengths.sum() // 2)  # each prompt has two rows
+
+    def test_a_sweep_continues_from_another_folder(self):
+        self.path("elsewhere").mkdir()
+        self.path("moved.txt").write_text(TEXT)
+        shutil.copy(GGUF_MODEL, self.path("moved.gguf"))
+        self.make_trace("prompts.h5", model=GGUF_MODEL, n=1)
+        for prompts in ({"prompts": ["moved.txt"]}, {"prompt-from": "prompts.h5:0"}):
+            name = next(iter(prompts))
+            with self.subTest(name):
+                self.write_sweep(f"{name}.yaml", model="moved.gguf", policy="h2o", budget=24, n_predict=1, **prompts)
+                self.states(f"{name}.yaml")
+                done = subprocess.run([PROGRAM, "sweep", f"../{name}", "--policy", "h2o", "--policy", "random", "--format", "json"],
+                                      cwd=self.path("elsewhere"), env=environment(self.cache), stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, check=False, timeout=SECONDS_UNTIL_HUNG)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([row["state"] for row in json.loads(done.stdout)], ["finished"])
 
     def test_a_failing_trace_fails_alone(self):
         self.write_sweep("fails.yaml", model=["missing.gguf", HF_MODEL], **OPTIONS)

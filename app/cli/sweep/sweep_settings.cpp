@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "app/program/input_files.h"
@@ -183,6 +184,26 @@ std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, 
     for (const auto& [name, is_set] : given.flags)
         if (is_set) replace(name, {"true"});
     return settings;
+}
+
+void make_paths_absolute(std::vector<SweepSetting>& settings) {
+    for (SweepSetting& setting : settings) {
+        const std::string& type = trace_option(setting.option).type;
+        const bool is_trace = type.starts_with("TRACE");
+        if (!is_trace && !type.starts_with("MODEL") && !type.starts_with("FILE")) continue;
+        for (std::string& value : setting.values) {
+            const auto path_before = [&](size_t end) {
+                std::error_code error;
+                const std::filesystem::path path = value.substr(0, end);
+                if (end == 0 || !std::filesystem::exists(path, error)) return false;
+                value = std::filesystem::absolute(path).lexically_normal().string() + value.substr(end);
+                return true;
+            };
+            if (path_before(value.size()) || !is_trace) continue;
+            for (size_t colon = value.find(':'); colon != std::string::npos; colon = value.find(':', colon + 1))
+                if (path_before(colon)) break;  // "t.h5:0", a prompt of a trace
+        }
+    }
 }
 
 std::string sweep_file_text(const std::vector<SweepSetting>& settings) {

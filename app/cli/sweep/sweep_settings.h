@@ -26,6 +26,10 @@ struct SweepSetting {
 [[nodiscard]] std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings,
                                                           const GivenOptions& given);
 
+/// Makes the paths of existing models, files, folders and traces absolute, so that the settings do not depend on the
+/// current folder.
+void make_paths_absolute(std::vector<SweepSetting>& settings);
+
 /// Returns the settings as a file for read_sweep_file(). The defaults of all other options are comments.
 [[nodiscard]] std::string sweep_file_text(const std::vector<SweepSetting>& settings);
 

@@ -122,7 +122,8 @@ int act_with_slurm(const Arguments& arguments, const SweepFolder& folder, const 
 int act(Arguments& arguments) {
     require_slurm_for_its_options(arguments);
     find_file_and_folder(arguments);
-    const auto settings = with_command_line(read_sweep_file(arguments.file), arguments.given);
+    auto settings = with_command_line(read_sweep_file(arguments.file), arguments.given);
+    make_paths_absolute(settings);
     const auto traces = traces_of_sweep(settings);
     const SweepFolder folder(arguments.folder);
     if (uses_slurm(arguments)) return act_with_slurm(arguments, folder, settings, traces);
