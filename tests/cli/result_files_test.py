@@ -227,8 +227,8 @@ class Read(ProgramTest):
         results.write_text(results.read_text().replace('"colors"', '"prompts"'))
         colors = next(folder.glob("samples_colors_*.jsonl"))
         colors.rename(folder / colors.name.replace("colors", "prompts"))
-        self.refuses(1, ["samples_prompts_", "reserved", "Rename the task"], "import", results, "-o", "rest.h5")
-        self.assertEqual(sorted(tables_of(self.path("rest.h5"))), ["choices", "ruler"])
+        self.refuses(1, ["samples_prompts_", "reserved", "Rename the task"], "import", results, "-o", "reserved.h5")
+        self.assertEqual(sorted(tables_of(self.path("reserved.h5"))), ["choices", "ruler"])
 
     def test_presses_and_models_have_rows_of_their_own(self):
         """Presses that differ only in the press's text, and models, are not pooled."""
