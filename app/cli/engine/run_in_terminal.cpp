@@ -224,7 +224,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        return complete_outcome(std::move(outcome), options);
+        return complete_outcome(outcome, options);
     });
 }
 
