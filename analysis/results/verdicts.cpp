@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "analysis/results/result.h"
@@ -20,8 +19,7 @@ namespace {
 /// bytes of a cache include unused places at the end of each head.
 constexpr double tolerance = 0.05;
 
-/// Compressed complete runs of a setting and budget. GroupOfRuns whose budget is at least the prompt's length are left
-/// out.
+/// The complete runs of a setting and budget, without those whose budget is at least the prompt's length.
 struct GroupOfRuns {
     std::string label;  ///< "snapkv @ 64"
     bool of_bytes = false;
@@ -62,7 +60,7 @@ std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows)
 
 bool deviates(double found, double wanted) { return std::abs(found - wanted) > tolerance * wanted; }
 
-/// Returns "KIND: run, run and 2 more", or nothing without runs.
+/// Adds "KIND: run; run and 2 more.", unless there are no runs.
 void add_remark(std::vector<std::string>& remarks, const char* kind, std::vector<std::string> runs) {
     constexpr size_t most_named = 6;
     if (runs.empty()) return;

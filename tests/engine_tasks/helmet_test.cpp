@@ -6,11 +6,11 @@
 #include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/python_format.h"
-#include "engine/tasks/api/task.h"
 #include "engine/tasks/helmet/permutation.h"
 #include "engine/tasks/helmet/scorers.h"
 #include "engine/tasks/helmet/sets.h"
 #include "engine/tasks/rouge/porter_stemmer.h"
+#include "tests/engine_tasks/made.h"
 
 using namespace kvscope;
 using namespace kvscope::engine;
@@ -28,23 +28,11 @@ const json& golden_of_helmet() {
     return read;
 }
 
-const checkpoint::Tokenizer& default_tokenizer() {
-    static const auto opened = checkpoint::open_tokenizer(KVSCOPE_DEFAULT_MODEL);
-    return *opened;
-}
-
 std::string sample_file(const std::string& name) { return file_text(helmet_folder / (name + ".jsonl")); }
 
-using Options = std::vector<std::pair<std::string, std::string>>;
-
-struct HelmetSamples {
-    std::vector<TaskSample> samples;
-    std::vector<std::string> left_out;
-};
-
 /// @param file name of the file, from which the set follows @param demos content; empty for none
-HelmetSamples helmet_samples(const std::string& file, const std::string& text, const std::string& demos,
-                             const Options& options = {}, int64_t context = 400000) {
+Made helmet_samples(const std::string& file, const std::string& text, const std::string& demos,
+                    const Changes& options = {}, int64_t context = 400000) {
     const Task& task = task_named("helmet");
     TaskOptions chosen{policies::ParameterValues(task.parameters), {{"file", text}}};
     chosen.values.set("file", file);
@@ -53,7 +41,7 @@ HelmetSamples helmet_samples(const std::string& file, const std::string& text, c
         chosen.files["demos"] = demos;
     }
     for (const auto& [parameter, value] : options) chosen.values.set(parameter, value);
-    HelmetSamples made;
+    Made made;
     made.samples = task.make_samples({task, chosen, default_tokenizer(), context, task.n_new, {}, &made.left_out});
     return made;
 }
@@ -218,7 +206,7 @@ TEST_CASE("lines that are no samples of HELMET are left out with their numbers",
     CHECK_THROWS_WITH(helmet_samples("nq.jsonl", "\n", "", {{"shots", "0"}}), Contains("found no line with text"));
 }
 
-TEST_CASE("the files of HELMET and of other benchmarks are told apart", "[helmet]") {
+TEST_CASE("files of HELMET and files of other benchmarks are distinguished", "[helmet]") {
     CHECK_THROWS_WITH(helmet_samples("nq.jsonl", R"({"context": "c", "question": "q", "answers": ["a"]})", ""),
                       Contains("like samples of your own, not like HELMET: use --task jsonl"));
     CHECK_THROWS_WITH(helmet_samples("nq.jsonl", R"({"input": "i", "outputs": ["o"]})", ""),

@@ -32,11 +32,6 @@ const json& golden() {
     return read;
 }
 
-const checkpoint::Tokenizer& tokenizer() {
-    static const auto opened = checkpoint::open_tokenizer(KVSCOPE_DEFAULT_MODEL);
-    return *opened;
-}
-
 const std::map<std::string, std::string>& jieba_files() {
     static const std::map<std::string, std::string> read{{"dictionary", file_text(folder / "dict.txt")},
                                                          {"emissions", file_text(folder / "prob_emit.py")}};
@@ -158,7 +153,7 @@ TEST_CASE("LongBench's sets have their own answers and templates", "[longbench][
         (sample.applies_template ? with_template : without).insert(set);
         if (sample.end_ids.empty()) continue;
         ending.insert(set);
-        CHECK(sample.end_ids == tokenizer().encode("\n", false, true));
+        CHECK(sample.end_ids == default_tokenizer().encode("\n", false, true));
     }
     CHECK(with_template.size() + without.size() == golden()["n_new"].size() + 1);
     CHECK(without == std::set<std::string>{"lcc", "lsht", "repobench-p", "samsum", "trec", "triviaqa"});
@@ -189,7 +184,7 @@ TEST_CASE("the question of a cut prompt begins where that of the whole prompt be
 TEST_CASE("by default, a cut prompt has space for its answer and a template", "[longbench]") {
     const std::string text = file_text(folder / "samples.jsonl");
     const auto n_of = [&](const TaskSample& sample) {
-        return static_cast<int64_t>(tokenizer().encode(text_of(sample), true, true).size());
+        return static_cast<int64_t>(default_tokenizer().encode(text_of(sample), true, true).size());
     };
     int64_t longest = 0;
     for (const auto& sample : made("longbench", {{"file", text}}, {}, 32, 480).samples)

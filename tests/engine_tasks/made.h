@@ -16,18 +16,22 @@ struct Made {
     std::vector<std::string> left_out;
 };
 
+[[nodiscard]] inline const checkpoint::Tokenizer& default_tokenizer() {
+    static const auto opened = checkpoint::open_tokenizer(KVSCOPE_DEFAULT_MODEL);
+    return *opened;
+}
+
 /// Makes a task's samples with the default model's tokenizer. Messages name data/samples.jsonl, or the folder data.
 /// @param files contents of the file, or of the files of a folder, by TaskOptions::files
 [[nodiscard]] inline Made made(const std::string& name, const std::map<std::string, std::string>& files,
                                const Changes& changes = {}, int64_t n_new = 0, int64_t context = 8192) {
-    static const auto tokenizer = checkpoint::open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const engine::Task& task = engine::task_named(name);
     engine::TaskOptions options{policies::ParameterValues(task.parameters), files};
     options.values.set("file", files.contains("file") ? "data/samples.jsonl" : "data");
     for (const auto& [parameter, text] : changes) options.values.set(parameter, text);
     Made result;
-    result.samples =
-        task.make_samples({task, options, *tokenizer, context, n_new > 0 ? n_new : task.n_new, {}, &result.left_out});
+    result.samples = task.make_samples(
+        {task, options, default_tokenizer(), context, n_new > 0 ? n_new : task.n_new, {}, &result.left_out});
     return result;
 }
 

@@ -7,9 +7,9 @@
 #include "common/file_text.h"
 #include "common/json.h"
 #include "engine/common/engine_error.h"
-#include "engine/tasks/api/task.h"
 #include "engine/tasks/longbench/python_text.h"
 #include "engine/tasks/scbench/sets.h"
+#include "tests/engine_tasks/made.h"
 
 using namespace kvscope;
 using namespace kvscope::engine;
@@ -27,30 +27,18 @@ const json& golden_of_scbench() {
     return read;
 }
 
-const checkpoint::Tokenizer& tokenizer_of_default_model() {
-    static const auto opened = checkpoint::open_tokenizer(KVSCOPE_DEFAULT_MODEL);
-    return *opened;
-}
-
 std::string file_of_set(const std::string& set) { return file_text(scbench_folder / (set + ".jsonl")); }
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-struct ScbenchSamples {
-    std::vector<TaskSample> samples;
-    std::vector<std::string> left_out;
-};
-
 /// @param set also the name of the file
-ScbenchSamples scbench_samples(const std::string& set, const std::string& text, const Settings& settings = {},
-                               int64_t context = 400000, int64_t n_new = 0) {
+Made scbench_samples(const std::string& set, const std::string& text, const Changes& settings = {},
+                     int64_t context = 400000, int64_t n_new = 0) {
     const Task& task = task_named("scbench");
     TaskOptions options{policies::ParameterValues(task.parameters), {{"file", text}}};
     options.values.set("file", set.empty() ? "" : set + ".jsonl");
     for (const auto& [parameter, value] : settings) options.values.set(parameter, value);
-    ScbenchSamples made;
+    Made made;
     made.samples = task.make_samples(
-        {task, options, tokenizer_of_default_model(), context, n_new > 0 ? n_new : task.n_new, {}, &made.left_out});
+        {task, options, default_tokenizer(), context, n_new > 0 ? n_new : task.n_new, {}, &made.left_out});
     return made;
 }
 
@@ -153,7 +141,7 @@ TEST_CASE("SCBench's turns, subsets and lengths", "[scbench]") {
 
     // The context has space for the answers of all turns: 700 - 4 * 30 tokens, with the first question.
     const auto cut = scbench_samples("scbench_vt", file_of_set("scbench_vt"), {}, 700).samples;
-    const auto n_tokens = tokenizer_of_default_model().encode(cut[4].context + cut[4].question, true, true).size();
+    const auto n_tokens = default_tokenizer().encode(cut[4].context + cut[4].question, true, true).size();
     CHECK(n_tokens <= 580);
     CHECK(n_tokens > 400);
     CHECK_THROWS_WITH(scbench_samples("scbench_kv", file_of_set("scbench_kv"), {}, 600),
@@ -199,7 +187,7 @@ TEST_CASE("SCBench's files and sets are recognized", "[scbench]") {
     const Task& other = task_named("helmet");
     TaskOptions options{policies::ParameterValues(other.parameters), {{"file", file_of_set("scbench_kv")}}};
     options.values.set("file", "nq.jsonl");
-    CHECK_THROWS_WITH(other.make_samples({other, options, tokenizer_of_default_model(), 8192, other.n_new}),
+    CHECK_THROWS_WITH(other.make_samples({other, options, default_tokenizer(), 8192, other.n_new}),
                       Contains("looks like SCBench") && Contains("--task scbench"));
     CHECK_THAT(task_named("scbench").citation, Contains("Hugging Face dataset") && Contains("Layout: "));
 }

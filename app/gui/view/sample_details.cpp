@@ -10,7 +10,6 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
-#include "common/split.h"
 
 namespace kvscope::gui {
 namespace {
@@ -80,7 +79,7 @@ void SampleDetails::draw(Context& context, const Document& document) const {
     ImGui::BeginDisabled(!context.engine);
     if (ImGui::Button("Run this sample")) {
         // Every view outlines the mark, here the evidence.
-        context.session.mark = std::string(expected_.substr(0, expected_.find(" | ")));
+        context.session.mark = expected_.substr(0, expected_.find(" | "));
         (void)context.engine->run_sample(document.id(), run_);
     }
     ImGui::EndDisabled();
