@@ -88,7 +88,7 @@ void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown
         }
     }
     auto found = tools_.answering.compare(*reference_, compared, shown);
-    if (tools_.options.record) {
+    if (tools_.options.record && !tools_.options.stores_only_measures()) {
         std::vector<const ActiveRun*> those;
         for (const size_t i : numbers) those.push_back(runs_[i]);
         tools_.answering.add_attention_lost(starts_[0].cache, *reference_, n_context_, those, found, shown);
@@ -107,9 +107,11 @@ void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreBuffer& ro
         else
             mark_as_not_compared(record);
     }
+    if (!attention_.empty() && group_attention_.empty())
+        group_attention_ = mean_over_groups(attention_, transformer().shape(), n_context_);
+    add_answer_attention(record, group_attention_, transformer().shape(), n_context_, tools_.options);
     const bool failed = record.status == trace::schema::run::status_failed;
-    if (tools_.options.record && tools_.options.compare && runs_[i]->is_full() && !failed && !attention_.empty())
-        record.answer_attention = mean_over_groups(attention_, transformer().shape(), n_context_);
+    if (tools_.options.stores_only_measures()) omit_values_of_tokens(record);
     const int run = runs_[i]->index();
     if (!tools_.results.has_run(prompt_, run)) tools_.results.write(prompt_, run, record);
     answered_[static_cast<size_t>(run)] = {failed, std::move(record.output_text)};

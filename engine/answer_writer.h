@@ -73,8 +73,9 @@ class AnswerWriter {
     std::vector<Generation> generations_;
     std::vector<size_t> waiting_;
     std::optional<FullReference> reference_;
-    std::string no_reference_;  ///< why the reference cannot be read; empty otherwise
-    std::vector<float> attention_;
+    std::string no_reference_;            ///< why the reference cannot be read; empty otherwise
+    std::vector<float> attention_;        ///< of the full run's answer, (L, H, N)
+    std::vector<float> group_attention_;  ///< the same, (L, G, N)
 };
 
 }  // namespace kvscope::engine

@@ -48,6 +48,12 @@ std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     return sum;
 }
 
+/// The full run's answer to a question. Isolated runs are compared with it.
+struct RecordedReference {
+    std::optional<FullReference> answer;  ///< empty if the full run failed
+    std::vector<float> attention;         ///< (L, G, N) of the answer; empty if not recorded
+};
+
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
     trace::PromptRecord record;
     record.name = prompt.name;
@@ -202,6 +208,7 @@ struct Experiment::Impl {
         }
         record.last_logits.clear();  // these are the logits after the context
         if (options.record && !starts.empty()) record.last_logits = recordable_logits(starts[0].logits);
+        if (options.stores_only_measures()) omit_values_of_tokens(record);
         return record;
     }
 
@@ -268,7 +275,7 @@ struct Experiment::Impl {
             const Runs runs = plan_runs(questions);
             prepare(runs);
         }
-        std::vector<std::optional<FullReference>> references(questions.size());
+        std::vector<RecordedReference> references(questions.size());
         std::optional<RunCache> full_cache;
         trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
         if (options.record) {
@@ -282,7 +289,7 @@ struct Experiment::Impl {
     }
 
     void run_alone(Questions questions, size_t plan, const trace::PromptRecord& context,
-                   std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache) {
+                   std::vector<RecordedReference>& references, std::optional<RunCache>& full_cache) {
         const Prompt& first = questions[0].prompt;
         reset_peak_memory();
         const uint64_t before = resident_bytes();
@@ -331,38 +338,41 @@ struct Experiment::Impl {
                     static_cast<double>(starts.size() * (generation.ids.size() - 1)) / generation.seconds;
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, first.n_visible(), full_cache, references[q], record);
+            if (options.stores_only_measures()) omit_values_of_tokens(record);
             if (!results.has_run(index, run.index())) results.write(index, run.index(), record);
             AnswerPhases::give_back(alive, starts);
         }
-        if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
+        if (run.is_full() && options.record && options.compare && !options.stores_only_measures() && !run.failed())
+            full_cache = std::move(run.cache());
     }
 
     /// @param full_cache the full run's cache with the prompt, if kept
     /// @param reference set by the full run, which comes first; empty if the full run failed
     void compare_alone(const ActiveRun& run, AnswerStart& start, const Generation& generation, int64_t n_context,
-                       const std::optional<RunCache>& full_cache, std::optional<FullReference>& reference,
+                       const std::optional<RunCache>& full_cache, RecordedReference& reference,
                        trace::RunRecord& record) {
-        if (!run.is_full()) {
+        if (run.is_full()) {
+            std::vector<float> attention;
+            const std::string error = catch_single_run_failure([&] {
+                reference.answer =
+                    answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
+            });
+            if (!error.empty()) {
+                record_failure(record, "reading its answer back: " + error);
+                return;
+            }
+            if (!attention.empty()) reference.attention = mean_over_groups(attention, transformer().shape(), n_context);
+            add_comparison(record, comparison_of_full_with_itself(transformer(), *reference.answer));
+        } else {
             AnswerStart* const own[] = {&start};
-            if (!reference) return mark_as_not_compared(record);
-            auto comparisons = answering.compare(*reference, own, progress);
+            if (!reference.answer) return mark_as_not_compared(record);
+            auto comparisons = answering.compare(*reference.answer, own, progress);
             const ActiveRun* const runs[] = {&run};
-            if (options.record && full_cache)
-                answering.add_attention_lost(*full_cache, *reference, n_context, runs, comparisons, progress);
+            if (full_cache)
+                answering.add_attention_lost(*full_cache, *reference.answer, n_context, runs, comparisons, progress);
             add_comparison(record, comparisons[0]);
-            return;
         }
-        std::vector<float> attention;
-        const std::string error = catch_single_run_failure([&] {
-            reference =
-                answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
-        });
-        if (!error.empty()) {
-            record_failure(record, "reading its answer back: " + error);
-            return;
-        }
-        if (!attention.empty()) record.answer_attention = mean_over_groups(attention, transformer().shape(), n_context);
-        add_comparison(record, comparison_of_full_with_itself(transformer(), *reference));
+        add_answer_attention(record, reference.attention, transformer().shape(), n_context, options);
     }
 };
 

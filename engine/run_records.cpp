@@ -1,5 +1,7 @@
 #include "engine/run_records.h"
 
+#include "analysis/measures/kept_sets.h"
+#include "analysis/measures/recall.h"
 #include "engine/common/stopwatch.h"
 
 namespace kvscope::engine {
@@ -31,6 +33,30 @@ void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
     record.step_agreement = comparison.step_agreement;
     record.output_error = comparison.output_error;
     record.kl_attention_lost = comparison.attention_lost;
+}
+
+void add_answer_attention(trace::RunRecord& record, const std::vector<float>& attention,
+                          const policies::ModelShape& shape, int64_t n_context, const RunOptions& options) {
+    if (attention.empty() || record.status == trace::schema::run::status_failed) return;
+    if (!options.stores_only_measures()) {
+        if (record.policy == full_policy) record.answer_attention = attention;
+        return;
+    }
+    const analysis::HeldTokens held(record, static_cast<size_t>(shape.n_layers), static_cast<size_t>(n_context));
+    if (analysis::can_measure_kept_tokens(record, held.sets()))
+        record.recall = analysis::recall_of_rows(attention, static_cast<size_t>(shape.n_kv_heads), held.sets(),
+                                                 static_cast<size_t>(record.budget));
+}
+
+void omit_values_of_tokens(trace::PromptRecord& record) {
+    record.window_attention.clear();
+    record.query_similarity.clear();
+    record.last_logits.clear();
+}
+
+void omit_values_of_tokens(trace::RunRecord& record) {
+    record.scores.clear();
+    record.scores_f64.clear();
 }
 
 void mark_as_not_compared(trace::RunRecord& record) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/active_run.h"
 #include "engine/decode/compare.h"
@@ -24,6 +26,15 @@ void record_failure(trace::RunRecord& record, const std::string& error);
 
 /// Adds the comparison with the full run, or marks the run as failed if the comparison failed.
 void add_comparison(trace::RunRecord& record, const Comparison& comparison);
+
+/// Adds the attention of the full run's answer to the full run or, if the trace stores only measures, a run's recall.
+/// @param attention (L, G, N); empty if unknown
+void add_answer_attention(trace::RunRecord& record, const std::vector<float>& attention,
+                          const policies::ModelShape& shape, int64_t n_context, const RunOptions& options);
+
+// These functions remove what a trace omits if it stores only measures.
+void omit_values_of_tokens(trace::PromptRecord& record);
+void omit_values_of_tokens(trace::RunRecord& record);
 
 /// Records that the answer was not compared, because the full run failed.
 void mark_as_not_compared(trace::RunRecord& record);

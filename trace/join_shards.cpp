@@ -88,8 +88,7 @@ ShardTrace read_shard(const fs::path& path) {
 }
 
 std::string short_text(const nlohmann::json& recipe, const std::string& key) {
-    if (!recipe.contains(key)) return "nothing";
-    const std::string text = short_setting(key, recipe[key]);
+    const std::string text = short_setting(key, recipe.contains(key) ? recipe[key] : nlohmann::json());
     return text.empty() ? "a long value" : text;
 }
 

@@ -44,8 +44,8 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
     const bool is_appended = path.ends_with("/-");
     const std::string name = path.substr(1, path.size() - (is_appended ? 3 : 1));
     const std::string is =
-        operation == "add" ? "nothing" : short_setting(name, there.at(nlohmann::json::json_pointer(path)));
-    const std::string wanted = operation == "remove" ? "nothing" : short_setting(name, change.at("value"));
+        short_setting(name, operation == "add" ? nlohmann::json() : there.at(nlohmann::json::json_pointer(path)));
+    const std::string wanted = short_setting(name, operation == "remove" ? nlohmann::json() : change.at("value"));
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
@@ -108,10 +108,8 @@ std::vector<std::string> differences_of_entries(const nlohmann::json& there, con
 
 std::string short_setting(std::string_view key, const nlohmann::json& value) {
     constexpr size_t most_characters = 40;
-    if (key == "record") {
-        if (value.is_boolean()) return value.get<bool>() ? "--record full" : "--no-record";
-        if (value.is_string()) return "--record " + value.get<std::string>();
-    }
+    if (key == "stored" && value.is_string()) return "--record " + value.get<std::string>();
+    if (value.is_null()) return key == "stored" ? "--record full" : "nothing";
     const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return text.size() > most_characters ? "" : text;
 }

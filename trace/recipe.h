@@ -16,6 +16,7 @@ namespace kvscope::trace {
 [[nodiscard]] bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
 /// Returns the value of a recipe's key for messages, e.g. "16" or "--record rows"; "" for texts of more than 40 bytes.
+/// @param value null if the recipe lacks the key
 [[nodiscard]] std::string short_setting(std::string_view key, const nlohmann::json& value);
 
 /// Describes the first few differences to the recipe of a trace or folder, e.g. " (it differs in seed: existing 0,

@@ -41,7 +41,7 @@ void require_measure(const TracePart& part, CurveMeasure measure) {
     const auto nothing = [&](const std::string& what) {
         return NothingToShow(fmt::format("{}: prompt {} has no {}", reader.path().string(), part.options.prompt, what));
     };
-    if (measure == CurveMeasure::recall && !full_run_with_answer_attention(reader, part.options.prompt))
+    if (measure == CurveMeasure::recall && !has_recall(reader, part.options.prompt))
         throw nothing("answer_attention, the attention of the full run's answer, which recall needs");
     if (measure == CurveMeasure::attention &&
         !reader.has(trace::Place::of_prompt(part.options.prompt), trace::schema::prompt::window_attention))

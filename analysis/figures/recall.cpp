@@ -23,8 +23,8 @@ struct Run {
     double model = 0;  ///< recall of the whole model
 };
 
-void require_answer_attention(const TracePart& part) {
-    if (full_run_with_answer_attention(*part.reader, part.options.prompt)) return;
+void require_recall(const TracePart& part) {
+    if (has_recall(*part.reader, part.options.prompt)) return;
     throw NothingToShow(fmt::format(
         "{}: prompt {} has no answer_attention, the attention of the full run's answer, which recall needs; "
         "make the trace again with the full run's measures and with comparisons to the full run",
@@ -33,7 +33,7 @@ void require_answer_attention(const TracePart& part) {
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
-    require_answer_attention({&reader, options});
+    require_recall({&reader, options});
 }
 
 struct Runs {
@@ -41,12 +41,12 @@ struct Runs {
     std::vector<ShownRun> left_out;  ///< runs that drop no tokens and therefore have a recall of 1
 };
 
-/// Returns the chosen runs of all traces with answer attention.
+/// Returns the chosen runs of all traces with recall.
 Runs read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
     Runs runs;
     for (const TracePart& part : parts) {
-        if (!full_run_with_answer_attention(*part.reader, part.options.prompt)) continue;
+        if (!has_recall(*part.reader, part.options.prompt)) continue;
         std::vector<ShownRun> of_part;
         std::vector<int> indices;
         std::vector<std::shared_ptr<const trace::Kept>> kept;
@@ -68,7 +68,7 @@ Runs read_runs(std::span<const TracePart> parts) {
             runs.measured.push_back({of_part[i], std::move(recalls[i]), rows[i].recall});
     }
     if (!runs.measured.empty()) return runs;
-    for (const TracePart& part : parts) require_answer_attention(part);
+    for (const TracePart& part : parts) require_recall(part);
     throw NothingToShow(fmt::format("{}: recall needs runs that drop tokens, but no chosen run does ({})",
                                     parts.front().reader->path().string(), join_run_labels(runs.left_out)));
 }

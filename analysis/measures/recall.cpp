@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -69,14 +70,44 @@ std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, i
     return full;
 }
 
+std::vector<float> recall_of_rows(std::span<const float> answer_attention, size_t n_kv_heads, const KeptSets& kept,
+                                  size_t budget) {
+    std::vector<float> rows;
+    const size_t n_of_layer = answer_attention.size() / kept.n_layers;
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        const auto gold =
+            most_attended_positions(answer_attention.subspan(layer * n_of_layer, n_of_layer), n_kv_heads, budget);
+        std::ranges::copy(layer_recall(gold, n_kv_heads, kept, layer), std::back_inserter(rows));
+    }
+    return rows;
+}
+
+bool has_recall(const trace::Reader& reader, int prompt) {
+    const auto full = reader.full_run(prompt);
+    return full_run_with_answer_attention(reader, prompt) ||
+           (full && reader.has(trace::Place::of_run(prompt, *full), schema::run::recall));
+}
+
 std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
                                    std::span<const std::shared_ptr<const trace::Kept>> kept) {
-    const auto full = trace::Place::of_run(prompt, full_run_with_answer_attention(reader, prompt).value());
+    const auto full = full_run_with_answer_attention(reader, prompt);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<Recall> recalls(runs.size());
-    for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer) {
-        const auto attention = reader.read_layer<float>(full, schema::run::answer_attention, layer);
+    const auto n_layers = static_cast<size_t>(reader.model().n_layers);
+    if (!full) {
+        for (size_t i = 0; i < runs.size(); ++i) {
+            const auto rows = reader.read<float>(trace::Place::of_run(prompt, runs[i]), schema::run::recall);
+            recalls[i].heads.assign(rows.begin(), rows.end());
+            const size_t n_rows = rows.size() / n_layers;
+            for (size_t layer = 0; layer < n_layers; ++layer)
+                recalls[i].layers.push_back(mean(std::span(recalls[i].heads).subspan(layer * n_rows, n_rows)));
+        }
+        return recalls;
+    }
+    for (size_t layer = 0; layer < n_layers; ++layer) {
+        const auto attention =
+            reader.read_layer<float>(trace::Place::of_run(prompt, *full), schema::run::answer_attention, layer);
         std::map<int64_t, std::vector<uint32_t>> gold;
         for (size_t i = 0; i < runs.size(); ++i) {
             const int64_t budget = std::max<int64_t>(reader.run(prompt, runs[i]).budget, 0);

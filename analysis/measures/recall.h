@@ -30,10 +30,17 @@ struct Recall {
 [[nodiscard]] std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept,
                                                size_t layer);
 
-/// Returns the full run if it records `answer_attention`, which recall needs; otherwise nullopt.
+/// Returns a run's recall in all rows (L, R). @param answer_attention (L, G, N) @throws as the functions above
+[[nodiscard]] std::vector<float> recall_of_rows(std::span<const float> answer_attention, size_t n_kv_heads,
+                                                const KeptSets& kept, size_t budget);
+
+/// Returns the full run if it records `answer_attention`; otherwise nullopt.
 [[nodiscard]] std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
 
-/// Returns each run's recall at its own budget. @param runs finished runs of a prompt with `answer_attention`
+/// Whether the recall of the prompt's runs is recorded, or can be computed from `answer_attention`.
+[[nodiscard]] bool has_recall(const trace::Reader& reader, int prompt);
+
+/// Returns each run's recall at its own budget. @param runs finished runs of a prompt with has_recall()
 /// @param kept entries of each run
 [[nodiscard]] std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
                                                  std::span<const std::shared_ptr<const trace::Kept>> kept);

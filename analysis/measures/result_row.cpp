@@ -91,7 +91,7 @@ void read_measured_data(const trace::Reader& reader, int prompt, ComputedRow& of
 
 /// Sets the recall of all runs for which it is defined.
 void add_recalls(const trace::Reader& reader, int prompt, std::span<ComputedRow> all) {
-    if (!full_run_with_answer_attention(reader, prompt)) return;
+    if (!has_recall(reader, prompt)) return;
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<int> runs;
     std::vector<std::shared_ptr<const trace::Kept>> kept;

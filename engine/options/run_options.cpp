@@ -110,6 +110,12 @@ std::vector<RunOption> declared() {
             .recorded(),
         Option(&RunOptions::record, "record", "!--no-record", "Do not record the measures of the full cache (full/*)")
             .recorded(),
+        Option(&RunOptions::stored, "stored", "--record",
+               "What the trace stores of each prompt: everything; measures per layer and head with the kept entries, "
+               "without attention, scores and query similarities of single tokens; or only its rows of results")
+            .word({"full", "measures", "rows"}, "unknown amount '{}': expected full, measures or rows")
+            .recorded(InRecipe::where_changed)
+            .elsewhere_in_form(),
         Option(
             &RunOptions::alignment, "alignment", "--alignment",
             "Record the cosines between each head's c11, c12, c22 and the gradient of the loss over the prompt's first "

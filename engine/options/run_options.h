@@ -27,12 +27,18 @@ struct RunOptions {
     bool alignment = false;
     bool compare = true;
     bool record = true;
+    std::string stored = "full";  ///< what the trace stores of each prompt: full, measures or rows
     bool analyze = false;
     int64_t n_new = 64;
     bool query_aware = true;
     bool use_template = true;
     bool parse_special = true;
     [[nodiscard]] bool operator==(const RunOptions&) const = default;
+    /// Whether the trace stores neither prompts nor runs, only their rows of results.
+    [[nodiscard]] bool stores_only_rows() const { return stored == "rows"; }
+    /// Whether the trace omits data sets with a value per token, per pair of the window's queries or per vocabulary
+    /// entry.
+    [[nodiscard]] bool stores_only_measures() const { return stored == "measures"; }
 };
 
 /// Declaration of one option, for the command line, the app's form, recipes and copied commands.

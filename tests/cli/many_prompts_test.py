@@ -7,6 +7,7 @@ import time
 import unittest
 
 import h5py
+import numpy
 
 from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, csv_rows
 
@@ -123,10 +124,60 @@ class ManyPrompts(ProgramTest):
         self.assertIn("means over 6 prompts", said)
         self.assertEqual(len(csv_rows(self.made("inspect", "rows.h5", "--format", "csv").stdout)), 5)
         self.assertIn("nothing to do", self.made("run", "texts", *arguments[:-2], "-o", "rows.h5", "--record", "rows").stderr)
-        self.refuses(1, ["rows.h5", "record: existing --record rows, requested --record full"], "run", "texts", *arguments,
+        self.refuses(1, ["rows.h5", "stored: existing --record rows, requested --record full"], "run", "texts", *arguments,
                      "rows.h5")
         self.refuses(1, ["rows.h5: the trace contains only rows of results", "--figure results-table", "--record full"],
                      "export", "rows.h5", "--figure", "cost", "-o", "cost.csv")
+
+    def check_measures(self, name, *arguments):
+        """Compares the traces name-full.h5 and name-measures.h5 of one command."""
+        self.made("run", *arguments, "-q", "-o", f"{name}-full.h5")
+        self.made("run", *arguments, "-q", "--record", "measures", "-o", f"{name}-measures.h5")
+        self.check_equal_measures(f"{name}-measures.h5", f"{name}-full.h5")
+
+    def check_equal_measures(self, measures, full):
+        self.assertEqual(len(self.rows(measures)), len(self.rows(full)))
+        for row, expected in zip(self.rows(measures), self.rows(full), strict=True):
+            for column in expected.keys() - TIMES - {"data_hash"}:
+                if column == "recall":  # stored as f32 per head
+                    numpy.testing.assert_allclose(row[column], expected[column], rtol=1e-6)
+                else:
+                    self.assertEqual(repr(row[column]), repr(expected[column]), column)
+        left_out = {"window_attention", "query_similarity", "last_logits", "scores", "answer_attention", "kl_attention_lost"}
+        with h5py.File(self.path(measures)) as trace, h5py.File(self.path(full)) as whole:
+            names, all_names = [], []
+            trace["prompts"].visit(names.append)
+            whole["prompts"].visit(all_names.append)
+            self.assertEqual({name for name in names if not name.endswith("/recall")},
+                             {name for name in all_names if name.split("/")[-1] not in left_out})
+            self.assertTrue(left_out & {name.split("/")[-1] for name in all_names})
+            recalls = [name for name in names if name.endswith("/recall")]
+            for name in recalls:
+                self.assertTrue(numpy.all((0 <= trace["prompts"][name][:]) & (trace["prompts"][name][:] <= 1)))
+            self.assertEqual(len(recalls), sum(not numpy.isnan(row["recall"]) for row in self.rows(full)))
+        self.assertIn("no errors", self.made("inspect", measures).stdout)
+
+    def test_only_measures(self):
+        policies = ("--policy", "asymkv:sinks=4", "--policy", "h2o", "--policy", "palu:whitening=prompt", "--policy", "oracle")
+        self.check_measures("seen", "texts", *RUNS, *policies)
+        self.check_measures("hidden", "texts", *RUNS, *policies, "--question", "Who?", "--question", "And then?", "--query-aware",
+                            "off")
+        self.check_measures("alone", "texts/a.txt", *RUNS, *policies, "--isolated")
+        self.assertLess(self.path("seen-measures.h5").stat().st_size, self.path("seen-full.h5").stat().st_size * 0.8)
+        self.made("export", "seen-measures.h5", "--figure", "recall", "-o", "recall.csv")
+        self.made("export", "seen-full.h5", "--figure", "recall", "-o", "recall-full.csv")
+        recalls, expected = (csv_rows(self.path(name).read_text()) for name in ("recall.csv", "recall-full.csv"))
+        self.assertEqual([{**row, "recall": ""} for row in recalls], [{**row, "recall": ""} for row in expected])
+        numpy.testing.assert_allclose(*([float(row["recall"]) for row in rows] for rows in (recalls, expected)), rtol=1e-6)
+        self.refuses(1, ["seen-measures.h5", "window_attention"], "export", "seen-measures.h5", "--figure", "heads", "-o", "a.csv")
+
+    def test_only_measures_gain_runs_and_prompts(self):
+        more = ("--policy", "streaming-llm", "--policy", "dapq")
+        self.made("run", "texts/a.md", *RUNS, "-q", "--record", "measures", "-o", "grown.h5")
+        self.made("run", "texts/a.md", *RUNS, *more, "-q", "--record", "measures", "-o", "grown.h5")
+        self.made("run", "texts", *RUNS, *more, "-q", "--record", "measures", "-o", "grown.h5")
+        self.made("run", "texts", *RUNS, *more, "-q", "-o", "whole.h5")
+        self.check_equal_measures("grown.h5", "whole.h5")
 
     def test_only_rows_resume_and_gain_prompts(self):
         self.path("grown").mkdir()

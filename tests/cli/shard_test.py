@@ -136,7 +136,7 @@ class Shards(ProgramTest):
         self.run_shards("rows", 3, *command)
         self.made("join", *self.shards("rows"))
         self.check_equal("rows.h5", "rows-one.h5")
-        self.refuses(1, ["different jobs", "record: --record rows and --record full"], "join", *self.shards("rows")[:2],
+        self.refuses(1, ["different jobs", "stored: --record rows and --record full"], "join", *self.shards("rows")[:2],
                      self.shards()[2], "-o", "no.h5")
         self.assertFalse(self.path("no.h5").exists())
 

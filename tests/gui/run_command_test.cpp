@@ -112,7 +112,7 @@ TEST_CASE("the copied command makes the same trace as Run") {
         std::ofstream(folder / "b.jsonl") << nlohmann::json{{"context", form.request.context}, {"question", "Which?"}};
         form.add_sources({folder / "it's a.txt", folder / "b.jsonl"});
         form.request.questions = {"Who?", "When?"};
-        form.request.rows_only = GENERATE(false, true);
+        form.request.options.stored = GENERATE("full", "rows");
     }
     form.request.output = folder / "the window's.h5";
     const auto expected = recipe_of_window(form);
@@ -132,8 +132,8 @@ TEST_CASE("a list of sources gives the same rows as kvscope run, and shows progr
     RunForm form = testing::small_form(folder / "app.h5");
     form.add_sources({folder / "texts", folder / "own.jsonl"});
     form.request.model = small_model;
-    form.request.rows_only = GENERATE(false, true);
-    CAPTURE(form.request.rows_only);
+    form.request.options.stored = GENERATE("full", "measures", "rows");
+    CAPTURE(form.request.options.stored);
     testing::SessionWithEngine gui("run-sources");
     CHECK(gui.engine->run(form.filled_in()) != 0);
     bool saw_part = false, saw_seconds = false;
@@ -159,7 +159,7 @@ TEST_CASE("a list of sources gives the same rows as kvscope run, and shows progr
     CHECK(was_told("long.txt"));
     REQUIRE(gui.session.documents().size() == 1);
     CHECK(gui.session.documents()[0]->reader()->complete());
-    CHECK(gui.session.documents()[0]->reader()->n_prompts() == (form.request.rows_only ? 0 : 13));
+    CHECK(gui.session.documents()[0]->reader()->n_prompts() == (form.request.options.stores_only_rows() ? 0 : 13));
 
     const auto rows = rows_of_prompts(form.request.output);
     CHECK(rows.size() == 13 * 2);
@@ -176,7 +176,7 @@ TEST_CASE("a cancelled list of sources continues where it stopped") {
     testing::SessionWithEngine gui("run-sources-cancel");
     form.request.output = gui.folder / "t.h5";
     form.request.model = small_model;
-    form.request.rows_only = GENERATE(false, true);
+    form.request.options.stored = GENERATE("full", "rows");
     CHECK(gui.engine->run(form.filled_in()) != 0);
     while (gui.engine->status().busy() && prompt_in_progress(gui.engine->status()) < 4) gui.frame();
     gui.engine->cancel();

@@ -542,7 +542,7 @@ TEST_CASE("the command and the saved form contain the sources and what the trace
     form.add_sources({folder / "it's a.txt", folder.path() / ""});
     form.request.questions = {"Who?"};
     form.request.output = "t.h5";
-    form.request.rows_only = true;
+    form.request.options.stored = "rows";
     form.request.spectra = true;  // of whole traces only
     const std::string command = form.command({});
     CHECK_THAT(command, Catch::StartsWith("kvscope run '" + folder.path().string() + "/it'\\''s a.txt' " +
@@ -555,14 +555,15 @@ TEST_CASE("the command and the saved form contain the sources and what the trace
     CHECK(again.command({}) == command);
     CHECK(again.request.context == form.request.context);
     again.choose_task(0);
-    CHECK(!again.filled_in().rows_only);  // tasks always store rows alone
+    CHECK(again.filled_in().options.stored == "full");  // tasks always store rows alone
     CHECK_THAT(again.command({}), !Catch::Contains("--record") && !Catch::Contains("it'"));
     auto old = form.to_json();
     REQUIRE(old.erase("sources") == 1);
-    REQUIRE(old.erase("rows_only") == 1);
+    REQUIRE(old.erase("stored") == 1);
+    again = RunForm();
     again.from_json(old);
     CHECK(again.request.sources.empty());
-    CHECK(!again.request.rows_only);
+    CHECK(again.request.options.stored == "full");
 }
 
 TEST_CASE("trained maps are set in a row without maps, or in a new row if all rows have maps") {

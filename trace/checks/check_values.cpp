@@ -516,6 +516,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
     values.integer_range<std::uint8_t>(step_agreement, 0, 1);
     values.range(attention_kept, -slack, 1 + slack);
     values.range(output_error, 0, infinity);
+    values.range(recall, 0, 1);
     values.range(answer_attention, -slack, infinity);
     values.range(kl_attention_lost, -slack, largest);
     check_bytes(values, layers, rows);

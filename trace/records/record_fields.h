@@ -126,6 +126,7 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::step_agreement, r.step_agreement);
     visit(schema::run::attention_kept, r.attention_kept);
     visit(schema::run::output_error, r.output_error);
+    visit(schema::run::recall, r.recall);
     visit(schema::run::cache_bytes, r.cache_bytes);
     visit(schema::run::cache_bytes_predicted, r.cache_bytes_predicted);
     visit(schema::run::head_bytes, r.head_bytes);

@@ -123,6 +123,7 @@ struct RunRecord : RunAttributes {
     std::vector<std::uint8_t> step_agreement;          ///< shape (T)
     std::vector<float> attention_kept;                 ///< shape (L, H)
     std::vector<float> output_error;                   ///< shape (L, H)
+    std::vector<float> recall;                         ///< shape (L, R); NaN without a best token
     std::vector<std::uint64_t> cache_bytes;            ///< shape (L)
     std::vector<std::uint64_t> cache_bytes_predicted;  ///< shape (L)
     std::vector<std::uint64_t> head_bytes;             ///< shape (L, R)

@@ -334,6 +334,9 @@ inline constexpr DataSet attention_kept =
 inline constexpr DataSet output_error =
     describe_data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
                       "relative error of the attention output, mean over the decode steps");
+inline constexpr DataSet recall =
+    describe_data_set("recall", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
+                      "kept share of the B tokens with the largest answer_attention, where that data set is left out");
 inline constexpr DataSet cache_bytes =
     describe_data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
                       "bytes of keys and values in memory after compression, padding included");
@@ -365,6 +368,7 @@ inline constexpr const DataSet* data_sets[] = {
     &step_agreement,
     &attention_kept,
     &output_error,
+    &recall,
     &cache_bytes,
     &head_bytes,
     &lookahead_ids,

@@ -318,7 +318,7 @@ class ThreadedSession final : public EngineSession {
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        const CompleteJob& complete, const std::optional<RunRequest>& request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
-        job.experiment.keep_prefill = !job.experiment.isolated && !job.task && !job.rows_only;
+        job.experiment.keep_prefill = !job.experiment.isolated && !job.task && !job.experiment.stores_only_rows();
         job.experiment.keep_caches = job.experiment.keep_prefill;
         const std::string of = job.task                               ? " per sample of " + job.task->name
                                : request && !request->sources.empty() ? " per prompt"
@@ -516,8 +516,8 @@ class ThreadedSession final : public EngineSession {
         const bool is_memory_short = engine::available_memory().bytes.value_or(enough_memory) < enough_memory;
         if (job.experiment.isolated || is_memory_short) end_paused_runs();  // isolated runs measure memory
         if (!spectra) spectra = recorded_choice_of_spectra(job.output, job.force);
-        job.experiment.analyze =
-            !job.task && !job.rows_only && spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
+        job.experiment.analyze = !job.task && !job.experiment.stores_only_rows() &&
+                                 spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         SampleProgress of_samples(progress, progress_);
         std::vector<std::vector<int32_t>> contexts;
         size_t n_prompts = 0;
@@ -538,7 +538,7 @@ class ThreadedSession final : public EngineSession {
         };
         events.on_begin = [&](engine::Experiment& experiment) {
             allow_pauses();
-            if (job.rows_only) return;  // the data of finished prompts are removed during the job
+            if (job.experiment.stores_only_rows()) return;  // the data of finished prompts are removed during the job
             run->attach(
                 experiment, model, progress, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };

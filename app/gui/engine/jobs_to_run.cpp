@@ -98,7 +98,6 @@ program::RunJob make_run_job(const RunRequest& request) {
     if (request.task) program::set_task(job, *request.task->task, request.task->values);
     job.output = request.output;
     job.force = request.force;
-    job.rows_only = request.rows_only && !request.task;
     job.requires_files = false;  // the form has already said which runs will fail
     return job;
 }

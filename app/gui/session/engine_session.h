@@ -49,7 +49,6 @@ struct RunRequest {
     std::optional<bool> spectra;   ///< record spectra of the model's projections; unset: only if they need little time
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool force = false;            ///< replace the file at `output`
-    bool rows_only = false;        ///< store only the rows of results of prompts
     /// Returns the questions that are not blank, without line breaks at their ends.
     [[nodiscard]] std::vector<std::string> asked_questions() const;
     [[nodiscard]] bool operator==(const RunRequest&) const = default;

@@ -358,7 +358,6 @@ RunRequest RunForm::filled_in() const {
     filled.questions = request.asked_questions();
     filled.options = applied_options();
     if (task_) filled.task = *task();
-    filled.rows_only = request.rows_only && !task_;
     filled.force = request.force && !request.output.empty();
     filled.policies.clear();
     for (const PolicyRow& row : rows)
@@ -382,14 +381,13 @@ void RunForm::add_prompt(analysis::ShellCommand& command, const RunRequest& want
 
 std::string RunForm::command(const fs::path& model) const {
     RunRequest wanted = filled_in();
-    wanted.options.analyze = !task_ && !wanted.rows_only && wanted.spectra.value_or(false);
+    wanted.options.analyze = !task_ && !wanted.options.stores_only_rows() && wanted.spectra.value_or(false);
     analysis::ShellCommand command(task_ ? "kvscope eval" : "kvscope run");
     if (!model.empty()) command.add("-m", absolute_path(model).string());
     task_ ? add_task(command, *task()) : add_prompt(command, wanted);
     for (const auto& policy : wanted.policies) command.add("--policy", policy);
     command.add("--budget", wanted.budgets);
     command.add(engine::to_command_line_options(wanted.options));
-    if (wanted.rows_only) command.add("--record", "rows");
     command.add("--output", wanted.output.empty() ? find_free_output_path().string() : wanted.output.string());
     if (wanted.force) command.add("--force");
     return command.text();
@@ -401,7 +399,7 @@ nlohmann::json RunForm::to_json() const {
     nlohmann::json state = {{"name", request.name},         {"context", request.context},
                             {"file", prompt_file.string()}, {"questions", request.questions},
                             {"budgets", request.budgets},   {"output", request.output.string()},
-                            {"policies", policies},         {"rows_only", request.rows_only}};
+                            {"policies", policies}};
     state["sources"] = nlohmann::json::array();
     for (const fs::path& source : request.sources) state["sources"].push_back(source.string());
     for (const RunOption& option : engine::run_options()) {
@@ -428,7 +426,6 @@ void RunForm::from_json(const nlohmann::json& state) {
     const auto sources = state.value("sources", std::vector<std::string>());
     request.sources.assign(sources.begin(), sources.end());
     contents.clear();
-    request.rows_only = state.value("rows_only", false);
     request.budgets = state.value("budgets", request.budgets);
     for (const RunOption& option : engine::run_options())
         if (option.in_form != RunOption::InForm::no) option.read(state, request.options);

@@ -24,7 +24,8 @@ void FailedRuns::report(const std::string& sample, std::span<const trace::Result
 
 int FailedRuns::report_all(const trace::Reader& reader) {
     if (prepared_.job.task) return report_all_samples(reader.results(prepared_.job.task->name));
-    if (prepared_.job.rows_only) return report_all_samples(reader.results(trace::schema::root::prompt_results));
+    if (prepared_.job.experiment.stores_only_rows())
+        return report_all_samples(reader.results(trace::schema::root::prompt_results));
     int n_runs = 0;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         n_runs += reader.n_runs(prompt);

@@ -192,12 +192,6 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
     }
 }
 
-std::string with_rows_only(const std::string& recipe_json) {
-    auto recipe = nlohmann::ordered_json::parse(recipe_json);
-    recipe["record"] = "rows";
-    return recipe.dump();
-}
-
 PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
                                const engine::Model& model, const std::stop_token& stop) {
     PreparedJob whole = begin_preparing(now, job, std::move(plans));
@@ -214,7 +208,6 @@ PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<e
     const auto recipe_of = [&](const PreparedJob& one) {
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
-        if (job.rows_only) wanted = with_rows_only(wanted);
         if (shard) wanted = shard->complete_recipe(wanted);
         if (job.force) return wanted;
         return engine::with_stored_prompt_entries(begun, engine::with_stored_prompt_entries(complete, wanted));
@@ -474,7 +467,7 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     };
     if (events.on_begin) events.on_begin(experiment);
     std::optional<RowsOnly> rows_only;
-    if (prepared.job.rows_only) {
+    if (prepared.job.experiment.stores_only_rows()) {
         rows_only.emplace(prepared, writer, warn);
         experiment.is_skipped = [&](int prompt) { return rows_only->has_rows(prompt); };
         experiment.on_finished = [&](const std::vector<int>& prompts) { rows_only->replace(prompts); };
@@ -491,7 +484,7 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
         throw;
     }
     if (events.on_end) events.on_end(experiment);
-    if (prepared.job.experiment.analyze && !prepared.job.rows_only && !writer.extends())
+    if (prepared.job.experiment.analyze && !prepared.job.experiment.stores_only_rows() && !writer.extends())
         write_model(writer, model, true, progress);
     return experiment.timings();
 }
@@ -514,12 +507,13 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         write_profile(prepared, model, progress, events);
         return {};
     }
+    const bool only_rows = job.task || job.experiment.stores_only_rows();
     bool is_begun = false;  // whether the trace is new
     FailedRuns failures(prepared, warn);
     try {
         trace::Writer writer(job.output, recipe, options);
         is_begun = !writer.resumed();
-        if (job.task || job.rows_only ? n_prompts_there > 0 : writer.extends())
+        if (only_rows ? n_prompts_there > 0 : writer.extends())
             progress.message(fmt::format("extending {} from {} {} with {} runs each to {} {} with {} runs each",
                                          job.output.string(), n_prompts_there, job.task ? "samples" : "prompts",
                                          n_plans_there, prompts.size(), job.task ? "samples" : "prompts",
@@ -538,7 +532,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
             answer_samples(prepared, model, writer, progress, events, failures);
         else
             timings = answer_prompts(prepared, model, writer, progress, events, failures, warn);
-        if (!job.task && !job.rows_only) write_rows_of_prompts(prepared, writer, progress, warn);
+        if (!only_rows) write_rows_of_prompts(prepared, writer, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.report_all(trace::Reader(job.output)), left_out.size(), timings};

@@ -17,7 +17,8 @@ using Warn = std::function<void(const std::string&)>;
 void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, engine::Progress& progress,
                            const Warn& warn);
 
-/// Replaces each finished prompt of an unfinished trace by its rows (RunJob::rows_only). Refers to its arguments.
+/// Replaces each finished prompt of an unfinished trace by its rows (RunOptions::stores_only_rows). Refers to its
+/// arguments.
 class RowsOnly {
  public:
     /// Copies the rows that a complete trace of the job already contains.

@@ -39,7 +39,6 @@ struct RunJob {
     engine::ExperimentOptions experiment;
     std::filesystem::path output;       ///< file of the trace; a shard has a file of its own
     std::optional<trace::Shard> shard;  ///< if set, only a part of the prompts or samples is run
-    bool rows_only = false;             ///< store only the rows of results of `prompts`, which need little space
     uint64_t most_disk_bytes = 0;       ///< the job stops before its trace exceeds this size; 0: no limit
     bool force = false;
     bool requires_files =

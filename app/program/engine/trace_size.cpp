@@ -21,7 +21,7 @@ constexpr double stored_share = 0.85;     // of floats after compression
 /// Returns the size of a row of /results, with an answer of `n_new` tokens.
 double bytes_of_row(int64_t n_new) { return 450 + 5 * static_cast<double>(n_new); }
 
-bool stores_only_rows(const RunJob& job) { return job.task != nullptr || job.rows_only; }
+bool stores_only_rows(const RunJob& job) { return job.task != nullptr || job.experiment.stores_only_rows(); }
 
 /// Returns the bytes of the data sets that docs/trace-format.md lists under prompts/ and runs/.
 double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model& model, const engine::Prompt& prompt) {
@@ -30,9 +30,12 @@ double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model
     const double layers = shape.n_layers, heads = shape.n_heads, kv_heads = shape.n_kv_heads, dim = shape.head_dim;
     const auto n_tokens = static_cast<double>(prompt.n_visible());
     const double window = std::min(static_cast<double>(options.window), n_tokens);
-    double of_full = static_cast<double>(model.config().vocab_size) + 20 * n_tokens;
-    if (options.record)
-        of_full += layers * (n_tokens * (heads + kv_heads) + heads * window * window + dim * (heads + 2 * kv_heads));
+    const bool stores_tokens = options.record && !options.stores_only_measures();
+    double of_full = 20 * n_tokens;
+    if (options.record) of_full += layers * dim * (heads + 2 * kv_heads);
+    if (stores_tokens)
+        of_full += static_cast<double>(model.config().vocab_size) +
+                   layers * (n_tokens * (heads + kv_heads) + heads * window * window);
     double of_runs = 0;
     std::set<std::string> with_scores;  // runs that differ only in the budget share their scores
     for (const engine::RunPlan& plan : prepared.plans) {
@@ -40,8 +43,8 @@ double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model
         const double kept = plan.budget.is_share ? plan.budget.share * n_tokens
                                                  : std::min(static_cast<double>(plan.budget.count), n_tokens);
         of_runs += layers * kv_heads * kept * 0.2;  // increasing positions compress well
-        if (options.record && options.compare) of_runs += layers * n_tokens;
-        if (options.record && with_scores.insert(plan.spec.label()).second) of_runs += layers * kv_heads * n_tokens;
+        if (stores_tokens && options.compare) of_runs += layers * n_tokens;
+        if (stores_tokens && with_scores.insert(plan.spec.label()).second) of_runs += layers * kv_heads * n_tokens;
     }
     return sizeof(float) * stored_share * (of_full + of_runs) + bytes_of_prompt +
            (bytes_of_run + bytes_of_row(options.n_new)) * static_cast<double>(prepared.plans.size());

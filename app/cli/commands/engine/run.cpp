@@ -63,11 +63,6 @@ std::function<int()> declare(CLI::App& app) {
         ->allow_extra_args(false);  // otherwise CLI11 splits "[a, b]" in two
     declare_policy_and_budget_options(app, job);
     declare_run_options(app, job.experiment);
-    app.add_option_function<std::string>(
-           "--record", [&job](const std::string& amount) { job.rows_only = amount == "rows"; },
-           "What the trace stores of each prompt: everything, or only its rows of results, which need little space")
-        ->transform(OneOf({"full", "rows"}))
-        ->default_str("full");
     app.get_option("--alignment")->excludes(app.get_option("--no-record"));
     auto* prompt_from =
         app.add_option(

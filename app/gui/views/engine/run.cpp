@@ -466,7 +466,7 @@ class RunView : public View {
         ImGui::InputScalar(label, ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
         draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
         if (!form_.task()) draw_stored();
-        if (!form_.task() && !form_.request.rows_only) draw_spectra(status);
+        if (!form_.task() && !form_.request.options.stores_only_rows()) draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
@@ -545,14 +545,16 @@ class RunView : public View {
     }
 
     void draw_stored() {
-        int choice = form_.request.rows_only ? 1 : 0;
+        const auto& amounts = engine::run_option(&RunOptions::stored).choices;
+        std::string& stored = form_.request.options.stored;
+        auto choice = static_cast<int>(std::ranges::find(amounts, stored) - amounts.begin());
         ImGui::SetNextItemWidth(
             std::min(11 * ImGui::GetFontSize(), ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize("stored ").x));
-        if (ImGui::Combo("stored", &choice, "everything\0only rows of results\0"))
-            form_.request.rows_only = choice == 1;
+        if (ImGui::Combo("stored", &choice, "everything\0measures per head\0only rows of results\0"))
+            stored = amounts[static_cast<size_t>(choice)];
         ImGui::SetItemTooltip(
-            "Rows of results are the scores and measures of each run, and need little space. Figures of single prompts "
-            "need everything.");
+            "Measures per head include the kept entries, but not attention, scores and query similarities of single "
+            "tokens. Rows of results are the scores and mean measures of each run. Both need little space.");
     }
 
     void draw_spectra(const EngineStatus& status) {
