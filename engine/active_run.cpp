@@ -272,6 +272,7 @@ void ActiveRun::record_selection(int layer, const policies::Selection& selection
         record.kept_indices.insert(record.kept_indices.end(), row.begin(), row.end());
         record.kept_offsets.push_back(record.kept_indices.size());
     }
+    add_ranked_rows(ranked_rows_, selection, n_tokens_);
     if (!selection.scores.empty()) scores_.push_back(pool_.keep(selection.scores));
     if (!selection.scores_f64.empty()) scores_f64_.push_back(pool_.keep(selection.scores_f64));
     append(record.head_jsd, selection.head_jsd);
@@ -385,6 +386,8 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
 void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds_;
+    if (ranked_rows_.n > 0)
+        record.tied_heads = static_cast<double>(ranked_rows_.n_tied) / static_cast<double>(ranked_rows_.n);
     storage_.finish(record);
     const std::string error = catch_single_run_failure([&] { record_bytes(); });
     if (!error.empty()) fail("measuring its cache: " + error);

@@ -14,6 +14,7 @@
 #include "engine/prefill/chunked_reading.h"
 #include "engine/prefill/observed_layer.h"
 #include "engine/prefill/prefill.h"
+#include "engine/score_ties.h"
 #include "policies/registry/decidable_layers.h"
 #include "policies/registry/storage_recorder.h"
 #include "trace/records/records.h"
@@ -130,6 +131,7 @@ class ActiveRun {
     /// Scores of each layer; empty if the policy computes none.
     std::vector<DeduplicatedScores::Shared<float>> scores_;
     std::vector<DeduplicatedScores::Shared<double>> scores_f64_;
+    RankedRows ranked_rows_;
     int index_;
     int64_t n_tokens_;
     policies::RunContext context_;

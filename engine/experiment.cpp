@@ -65,6 +65,7 @@ trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::opt
     record.query_aware = prompt.query_aware;
     record.eos_ids = model.end_ids();
     record.context_of = context_of;
+    if (prompt.n_system > 0) record.n_system = prompt.n_system;
     record.token_ids = prompt.ids;
     record.token_text = prompt.token_text;
     return record;

@@ -50,6 +50,7 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     prompt.n_tokens = static_cast<int64_t>(sample.prompt.ids.size());
     prompt.n_context = sample.prompt.n_context;
     prompt.query_aware = sample.prompt.query_aware;
+    if (sample.prompt.n_system > 0) prompt.n_system = sample.prompt.n_system;
     // Evaluations do not record the attention of the full run's answer, so recall is unknown.
     trace::ResultRow row =
         analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown, sample.prompt.evidence);

@@ -18,4 +18,8 @@ struct EvidenceShares {
 /// @param evidence tokens, ascending, below N. A token in a merged entry is kept.
 [[nodiscard]] EvidenceShares evidence_shares(const KeptSets& kept, std::span<const uint32_t> evidence);
 
+/// Returns the dropped share of the first `n_system` tokens minus that of the other tokens, mean over layers and rows;
+/// NaN if there are no such tokens. A token in a merged entry is kept.
+[[nodiscard]] double system_dropped(const KeptSets& kept, std::int64_t n_system);
+
 }  // namespace kvscope::analysis

@@ -30,10 +30,11 @@ double sum_of(const std::vector<uint64_t>& layers) {
 
 /// Sets the columns that data sets determine. @param tokens tokens that the run's `n_entries` entries hold
 void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, size_t n_entries,
-                  double recall, std::span<const uint32_t> evidence) {
+                  double recall, int64_t n_system, std::span<const uint32_t> evidence) {
     const auto n_places = static_cast<double>(tokens.n_layers * tokens.n_rows * tokens.n_tokens);
     if (n_places > 0) row.kept_share = static_cast<double>(n_entries) / n_places;
     row.coverage = model_coverage(tokens).share;
+    row.system_dropped = system_dropped(tokens, n_system);
     if (!evidence.empty()) {
         const EvidenceShares shares = evidence_shares(tokens, evidence);
         row.evidence_kept = shares.kept;
@@ -120,7 +121,7 @@ trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::Pr
     trace::add_run_attributes(row, run);
     if (is_complete(run) && run.kept_offsets.size() > 1) {
         const HeldTokens held(run, static_cast<size_t>(model.n_layers), static_cast<size_t>(prompt.visible_tokens()));
-        add_measures(row, run, held.sets(), run.kept_indices.size(), recall, evidence);
+        add_measures(row, run, held.sets(), run.kept_indices.size(), recall, prompt.n_system.value_or(0), evidence);
     }
     return row;
 }
@@ -156,11 +157,12 @@ std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int promp
         read_measured_data(reader, prompt, one, attempt);
     }
     if (!computed.empty()) attempt([&] { add_recalls(reader, prompt, computed); });
-    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    const auto n_tokens = static_cast<size_t>(attributes.visible_tokens());
     for (const ComputedRow& one : computed)
         if (one.kept)
             add_measures(one.row, one.record, kept_sets(*one.kept, n_tokens), one.kept->indices.size(), one.recall,
-                         evidence);
+                         attributes.n_system.value_or(0), evidence);
     return rows;
 }
 

@@ -26,6 +26,7 @@ struct GroupOfRuns {
     size_t n = 0, n_equal_answers = 0;
     double budget = 0, kept = 0;          ///< sums over the runs, in entries per head
     double share = 0, of_bytes_held = 0;  ///< sums over the runs: requested share, share of full's bytes
+    double tied_heads = 0;                ///< sum over the runs; NaN if unknown
 };
 
 std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows) {
@@ -52,6 +53,7 @@ std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows)
         runs.kept += row.kept_share / row.budget_fraction * static_cast<double>(row.budget);
         runs.share += row.budget_fraction;
         runs.of_bytes_held += results[i].share_of_bytes;
+        runs.tied_heads += row.tied_heads;
     }
     std::vector<GroupOfRuns> all;
     for (auto& [group, runs] : by_group) all.push_back(std::move(runs));
@@ -77,7 +79,7 @@ std::vector<std::string> verdicts(std::span<const trace::ResultRow> rows) {
     if (has_scores(rows)) remarks.push_back(assess_task_validity(rows));
     remarks.push_back(describe_uncompressed_samples(rows));
     std::erase(remarks, "");
-    std::vector<std::string> missed, not_smaller, equal;
+    std::vector<std::string> missed, not_smaller, equal, tied;
     for (const GroupOfRuns& runs : compressed_runs(rows)) {
         const auto n = static_cast<double>(runs.n);
         if (runs.of_bytes && deviates(runs.of_bytes_held, runs.share))
@@ -88,10 +90,14 @@ std::vector<std::string> verdicts(std::span<const trace::ResultRow> rows) {
         if (runs.of_bytes_held >= n)
             not_smaller.push_back(fmt::format("{} holds {:.1f} %", runs.label, 100 * runs.of_bytes_held / n));
         if (runs.n_equal_answers == runs.n) equal.push_back(fmt::format("{} (n = {})", runs.label, runs.n));
+        if (runs.tied_heads > tolerance * n)
+            tied.push_back(fmt::format("{} in {:.0f} % of heads", runs.label, 100 * runs.tied_heads / n));
     }
     add_remark(remarks, "Budgets not met", std::move(missed));
     add_remark(remarks, "No fewer bytes than full", std::move(not_smaller));
     add_remark(remarks, "The same answers as full", std::move(equal));
+    add_remark(remarks, "Equal scores of a kept and a dropped token, of which the earlier one is kept",
+               std::move(tied));
     return remarks;
 }
 

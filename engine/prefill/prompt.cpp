@@ -95,13 +95,14 @@ std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
-/// Returns the tokens before the question that contain a part of the places. @param places of the context
-std::vector<uint32_t> evidence_of(const checkpoint::RenderedPrompt& rendered, std::span<const uint32_t> ends,
-                                  const Prompt& prompt, std::vector<ByteRange> places) {
+/// Finds the context in the text and sets the tokens that precede it or contain a part of the places.
+/// @param places of the context
+void mark_tokens(Prompt& prompt, const checkpoint::RenderedPrompt& rendered, const checkpoint::Encoding& encoding,
+                 std::vector<ByteRange> places) {
     size_t end = rendered.question_begin - prompt.separator.size();  // of the context
     if (prompt.question.empty()) {
         const size_t begin = rendered.text.rfind(prompt.context);
-        if (begin == std::string::npos) return {};
+        if (begin == std::string::npos) return;
         end = begin + prompt.context.size();
     }
     // A template may strip white space from the context's begin, so places are counted from its end.
@@ -109,9 +110,11 @@ std::vector<uint32_t> evidence_of(const checkpoint::RenderedPrompt& rendered, st
         first = end - std::min(end, prompt.context.size() - first);
         last = end - std::min(end, prompt.context.size() - last);
     }
-    auto tokens = checkpoint::tokens_of_ranges(ends, std::move(places));
-    std::erase_if(tokens, [&](uint32_t token) { return token >= prompt.n_context; });
-    return tokens;
+    prompt.evidence = checkpoint::tokens_of_ranges(encoding.ends, std::move(places));
+    std::erase_if(prompt.evidence, [&](uint32_t token) { return token >= prompt.n_context; });
+    const size_t begin = end - std::min(end, prompt.context.size());
+    if (!prompt.chat_template.empty() && begin > 0)
+        prompt.n_system = static_cast<int64_t>(encoding.first_token_from(begin));
 }
 
 /// Returns a text's control tokens with counts, such as "<|im_end|> (2), <|im_start|> (1)".
@@ -258,8 +261,8 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
     prompt.parses_special = templated || options.parse_special;
-    auto encoding = encode_like_prompt(model, prompt, prompt.text, options.stop);
-    prompt.ids = std::move(encoding.ids);
+    const auto encoding = encode_like_prompt(model, prompt, prompt.text, options.stop);
+    prompt.ids = encoding.ids;
     prompt.n_context =
         static_cast<int64_t>(question.empty() ? prompt.ids.size() : encoding.first_token_from(rendered.question_begin));
     if (prompt.ids.empty()) throw UsageError(origin + ": the model's tokenizer has no tokens for this text");
@@ -269,8 +272,8 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
                         "compress: give a longer context, or let policies see the question",
                         origin));
 
-    prompt.evidence = evidence_of(rendered, encoding.ends, prompt,
-                                  options.spans.empty() ? find_phrases(context, options.answers) : options.spans);
+    mark_tokens(prompt, rendered, encoding,
+                options.spans.empty() ? find_phrases(context, options.answers) : options.spans);
 
     require_token_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
@@ -304,12 +307,11 @@ void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Rea
     if (stored.sample_hash.empty() && !stored.context.empty())
         stored.sample_hash = hash_of_sample(stored.context, stored.question, stored.answers);
     if (stored.context_hash.empty() && !stored.context.empty()) stored.context_hash = sha256_of(stored.context);
-    if (!stored.answers.empty() && !stored.context.empty()) {
+    if (!stored.context.empty()) {
         const size_t question_begin = stored.question.empty() ? stored.text.size() : stored.text.rfind(stored.question);
         const auto encoding = encode_like_prompt(model, stored, stored.text, stop);
         if (encoding.ids == stored.ids)
-            stored.evidence = evidence_of({stored.text, question_begin}, encoding.ends, stored,
-                                          find_phrases(stored.context, stored.answers));
+            mark_tokens(stored, {stored.text, question_begin}, encoding, find_phrases(stored.context, stored.answers));
     }
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);

@@ -36,6 +36,7 @@ struct Prompt {
     std::time_t rendered_at = 0;          ///< current time for the template
     /// Tokens of the context that contain an answer, ascending; empty if unknown.
     std::vector<uint32_t> evidence = {};
+    int64_t n_system = 0;  ///< number of tokens that the chat template puts before the context; 0 if unknown
 
     /// Returns the user's message: the context, then the separator and the question, if any.
     [[nodiscard]] std::string content() const { return question.empty() ? context : context + separator + question; }

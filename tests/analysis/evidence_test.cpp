@@ -40,3 +40,10 @@ TEST_CASE("shares of evidence equal the result of a plain loop") {
     CHECK(evidence_shares(sets.view(), evidence).kept == Approx(kept / 6));
     CHECK(evidence_shares(sets.view(), evidence).gone == Approx(gone / 6));
 }
+
+TEST_CASE("dropped tokens of the system prompt by hand: {0, 1, 5} {0, 5} {} {2, 5} of 6 tokens") {
+    const auto sets = test::by_hand();
+    CHECK(system_dropped(sets.view(), 2) == Approx((1 - 3.0 / 8) - (1 - 4.0 / 16)));
+    CHECK(std::isnan(system_dropped(sets.view(), 0)));
+    CHECK(std::isnan(system_dropped(sets.view(), 6)));
+}

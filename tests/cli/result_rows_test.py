@@ -10,8 +10,10 @@ import numpy
 
 from program import GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
 
-MEASURES = ["kl", "kl_stderr", "agreement", "coverage", "attention_kept", "recall", "output_error", "bytes", "bytes_predicted"]
+MEASURES = ["kl", "kl_stderr", "agreement", "coverage", "attention_kept", "recall", "output_error", "bytes", "bytes_predicted",
+            "system_dropped"]
 COUNTS = ["kl_steps", "merged_keys", "merged_keys_outside"]
+ATTRIBUTES = ["tied_heads"]
 TIMES = ["prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes"]
 RUNS = ("--policy", "snapkv:window=16", "--policy", "think", "--policy", "asymkv", "--policy", "minicache", "--budget", "40,12,0.75")
 QUESTIONS = ("--question", "Who?", "--question", "When?", "--query-aware", "off")
@@ -56,7 +58,19 @@ def held_rows(run, n_layers, n_rows):
     return [set(indices[begin:end]) for begin, end in zip(offsets[:-1], offsets[1:])]
 
 
-def expected_measures(model, n, run, full):
+def share_of_tied_heads(run, n):
+    """Returns the share of rows in which a kept position has the score of the best dropped position."""
+    offsets, scores = run["kept_offsets"][:], run["scores"][:].reshape(-1, n)
+    ties = 0
+    for begin, end, row in zip(offsets[:-1], offsets[1:], scores, strict=True):
+        kept = run["kept_indices"][begin:end]
+        dropped = numpy.delete(row, kept)
+        dropped = dropped[~numpy.isnan(dropped)]
+        ties += len(dropped) > 0 and numpy.any(row[kept] == dropped.max())
+    return ties / len(scores)
+
+
+def expected_measures(model, n, n_system, run, full):
     """Computes the measures of a complete run as docs/trace-format.md defines them."""
     n_layers, n_kv_heads = int(model["n_layers"]), int(model["n_kv_heads"])
     n_rows = int(model["n_heads"]) if run.attrs["granularity"] == "query_head" else n_kv_heads
@@ -68,6 +82,10 @@ def expected_measures(model, n, run, full):
              "merged_keys": numpy.nan, "merged_keys_outside": numpy.nan,
              "bytes": float(run["cache_bytes"][:].sum()), "attention_kept": numpy.nan, "recall": numpy.nan,
              "kept_share": len(run["kept_indices"]) / (n_layers * n_rows * n)}
+    of_system = sum(token < n_system for row in held for token in row)
+    of_others = sum(map(len, held)) - of_system
+    if n_system:
+        found["system_dropped"] = (of_others / (n - n_system) - of_system / n_system) / len(held)
     if "merged/keys" in run:
         found |= {"merged_keys": run["merged/keys"][:].sum(), "merged_keys_outside": run["merged/keys_outside"][:].sum()}
     if run.attrs["policy"] == "full" or sum(map(len, held)) < n_layers * n_rows * n:
@@ -114,12 +132,14 @@ class Rows(ProgramTest):
                     "seed": a["seed"], "question_seen": prompt.attrs["query_aware"], "repeat": 0, "batch": 1}
         for column, value in expected.items():
             self.assertEqual(row[column], value, f"{column} of {a['label']}")
-        numbers = {column: numpy.nan for column in ("depth", "score", "seconds", *MEASURES, *COUNTS, *TIMES)}
+        numbers = {column: numpy.nan for column in ("depth", "score", "seconds", *MEASURES, *COUNTS, *ATTRIBUTES, *TIMES)}
         if failed:
             numbers["kept_share"] = 0
         else:
-            numbers |= expected_measures(model, n, run, full)
-            numbers |= {column: a.get(column, numpy.nan) for column in TIMES}
+            numbers |= expected_measures(model, n, prompt.attrs.get("n_system", 0), run, full)
+            numbers |= {column: a.get(column, numpy.nan) for column in ATTRIBUTES + TIMES}
+            if "tied_heads" in a:
+                self.assertAlmostEqual(a["tied_heads"], share_of_tied_heads(run, n), delta=1e-12)
             numbers["tokens_per_s"] = a.get("decode_tokens_per_s", numpy.nan)
         for column, value in numbers.items():
             numpy.testing.assert_allclose(row[column], value, rtol=1e-9, err_msg=f"{column} of {a['label']}")
@@ -137,7 +157,11 @@ class Prompts(Rows):
         self.assertIn("runs failed", done.stderr)
         rows = self.check_rows("t.h5")
         self.assertEqual(len(rows), 2 * (1 + 4 * 3))
-        for column in MEASURES:
+        with h5py.File(self.path("t.h5")) as trace:
+            prompt = trace["prompts/0"]
+            before = "".join(prompt["token_text"].asstr()[:prompt.attrs["n_system"]])
+            self.assertTrue(prompt.attrs["text"].startswith(before + TEXT[:20]), before)
+        for column in [*MEASURES, *ATTRIBUTES]:
             self.assertGreater(len({row[column] for row in rows if row[column] == row[column]}), 1, f"{column} varies")
         self.assertTrue(any(row["status"].startswith("failed") for row in rows))
         self.assertTrue(any(numpy.isnan(row["recall"]) for row in rows if row["status"] == "complete"))

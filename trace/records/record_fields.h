@@ -44,6 +44,7 @@ void for_each_prompt_attribute(Attributes& a, Visit visit) {
     visit("eos_ids", a.eos_ids);
     visit("truncated", a.truncated);
     visit("context_of", a.context_of);
+    visit("n_system", a.n_system);
 }
 
 template <class Record, class Visit>
@@ -89,6 +90,7 @@ void for_each_run_attribute(Attributes& a, Visit visit) {
     visit("device", a.device);
     visit("instructions", a.instructions);
     visit("commit", a.commit);
+    visit("tied_heads", a.tied_heads);
     visit("first_token_s", a.first_token_s);
     visit("decode_s", a.decode_s);
     visit("decode_tokens_per_s", a.decode_tokens_per_s);

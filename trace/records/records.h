@@ -46,6 +46,8 @@ struct PromptAttributes {
     /// Earlier prompt with the same context and query_aware = 0. The two prompts share `full` (except last_logits) and
     /// the runs' scores and kept_*, which may be empty in this record.
     std::optional<int> context_of;
+    /// Number of tokens that the chat template puts before the context: the system prompt.
+    std::optional<std::int64_t> n_system;
     std::int64_t window = 0;  ///< attribute `window` of `full`: w, or 0 without `full`
 
     /// Returns N, the length of the token axis of full/*, scores and merged/token_entry.
@@ -87,6 +89,8 @@ struct RunAttributes {
     /// Device, instruction set of the kernels (such as avx2) and kvscope commit that computed the run; nullopt if not
     /// recorded.
     std::optional<std::string> device, instructions, commit;
+    /// Share of the rows (L·R) in which a kept position has the score of the best dropped position.
+    std::optional<double> tied_heads;
     // The next four values are recorded only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
@@ -188,6 +192,8 @@ struct ResultRow {
     double peak_bytes = unknown;
     double evidence_kept = unknown;
     double evidence_gone = unknown;
+    double system_dropped = unknown;
+    double tied_heads = unknown;
     std::string cause;
     double cause_layer = unknown;
     double cause_head = unknown;

@@ -39,6 +39,7 @@ void add_run_attributes(ResultRow& row, const RunAttributes& run) {
     row.first_token_s = run.first_token_s.value_or(ResultRow::unknown);
     row.decode_s = run.decode_s.value_or(ResultRow::unknown);
     row.tokens_per_s = run.decode_tokens_per_s.value_or(ResultRow::unknown);
+    row.tied_heads = run.tied_heads.value_or(ResultRow::unknown);
     if (run.peak_bytes) row.peak_bytes = static_cast<double>(*run.peak_bytes);
 }
 

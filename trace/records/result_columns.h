@@ -43,6 +43,7 @@ inline constexpr ResultColumn::Range amount_if_complete{.low = 0, .of_complete =
 inline constexpr ResultColumn::Range share_if_complete{.low = 0, .high = 1, .of_complete = true};
 inline constexpr ResultColumn::Range known_amount{.low = 0, .or_nan = true};
 inline constexpr ResultColumn::Range known_share{.low = 0, .high = 1, .or_nan = true};
+inline constexpr ResultColumn::Range share_difference{.low = -1, .high = 1, .or_nan = true};
 /// For means, which rounding errors may move slightly outside the range.
 inline constexpr ResultColumn::Range rounded_amount{.low = -1e-3, .or_nan = true};
 inline constexpr ResultColumn::Range rounded_share{.low = -1e-3, .high = 1 + 1e-3, .or_nan = true};
@@ -124,6 +125,9 @@ inline constexpr ResultColumn all[] = {
      "kept share of the context's tokens that contain an answer, mean over heads", rounded_share},
     {"evidence_gone", &ResultRow::evidence_gone, sometimes, job,
      "share of the context's tokens that contain an answer and that no head keeps", known_share},
+    {"system_dropped", &ResultRow::system_dropped, sometimes, data_sets,
+     "dropped share of the system prompt's tokens minus that of the other tokens, mean over heads", share_difference},
+    {"tied_heads", &ResultRow::tied_heads, sometimes, attributes, "attribute `tied_heads` of the run", known_share},
     {"cause", &ResultRow::cause, sometimes, job, "why the answer is wrong although the full run's answer is right"},
     {"cause_layer", &ResultRow::cause_layer, sometimes, job, "layer of the head that attends to the lost evidence",
      known_amount},

@@ -142,6 +142,8 @@ inline constexpr Attribute attributes[] = {
     {"truncated", AttributeType::flag, Need::always, "1 if the prompt was shortened to the model's limit"},
     {"context_of", AttributeType::integer, Need::sometimes,
      "prompt with the same context; full (except last_logits), scores and kept_* are hard links to its data"},
+    {"n_system", AttributeType::integer, Need::sometimes,
+     "tokens that the chat template puts before the context: the system prompt"},
 };
 
 inline constexpr DataSet token_ids =
@@ -256,6 +258,8 @@ inline constexpr Attribute attributes[] = {
     {"device", AttributeType::text, Need::sometimes, "cpu, or the name of the device that computed the run"},
     {"instructions", AttributeType::text, Need::sometimes, "instruction set of the kernels, e.g. avx2"},
     {"commit", AttributeType::text, Need::sometimes, "kvscope commit that computed the run"},
+    {"tied_heads", AttributeType::real, Need::sometimes,
+     "share of the rows in which a kept position has the score of the best dropped position"},
     {"first_token_s", AttributeType::real, Need::sometimes, "isolated mode: seconds to the first token"},
     {"decode_s", AttributeType::real, Need::sometimes, "isolated mode: seconds for decoding"},
     {"decode_tokens_per_s", AttributeType::real, Need::sometimes, "isolated mode: tokens per second while decoding"},
