@@ -89,6 +89,12 @@ std::vector<Group> read_groups(std::span<const TracePart> parts) {
         ++group->counts[place_of(result.row.cause)];
         if (!std::isnan(result.row.cause_gap)) group->gaps.push_back(result.row.cause_gap);
     }
+    const auto has_cause = [](const Result& result) { return !result.row.cause.empty(); };
+    const bool any_wrong = std::ranges::any_of(groups, [](const Group& group) { return group.n_wrong > 0; });
+    if (any_wrong && std::ranges::none_of(results, has_cause))
+        throw NothingToShow(fmt::format(
+            "{}: the results have no causes of wrong answers; `kvscope eval` records them, `kvscope run` does not",
+            parts.front().reader->path().string()));
     if (groups.empty())
         throw NothingToShow(
             fmt::format("{}: the chosen results contain only the full run", parts.front().reader->path().string()));
@@ -166,7 +172,8 @@ Figure make(std::span<const TracePart> parts) {
         "Number of wrong answers to samples that the full run answers rightly, by the first cause that holds. A token "
         "of the evidence is lost if the head that attends to it most drops it. The causes: each lost token received "
         "less than 1/N of the window's attention in every head; a ranking over all heads of a layer keeps the lost "
-        "tokens; the head ranks a lost token too low; no token is lost; or the cause is unknown.";
+        "tokens; the head ranks a lost token too low; no token is lost, although other heads may drop it; or the cause "
+        "is unknown.";
     complete_figure(figure, parts, {});
     return figure;
 }
@@ -181,12 +188,11 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 }  // namespace
 
 FigureDefinition wrong_answers_figure() {
-    return of_results<make, numbers>(
-        {"wrong-answers",
-         "Causes of wrong answers",
-         "Wrong answers to samples that the full run answers rightly: why the compressed cache lacks the evidence",
-         {{"runs", "policies, settings, or settings at a budget; default: all"}},
-         check});
+    return of_results<make, numbers>({"wrong-answers",
+                                      "Causes of wrong answers",
+                                      "Causes of wrong answers to samples that the full run answers rightly",
+                                      {{"runs", "policies, settings, or settings at a budget; default: all"}},
+                                      check});
 }
 
 }  // namespace kvscope::analysis

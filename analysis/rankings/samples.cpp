@@ -10,6 +10,7 @@
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/task_scores.h"
 #include "common/bounded_json.h"
+#include "common/hidden_question.h"
 #include "common/json.h"
 
 namespace kvscope::analysis {
@@ -52,6 +53,11 @@ double score_of(const trace::ResultRow& row) {
     return row.status == trace::schema::run::status_complete ? row.score : trace::ResultRow::unknown;
 }
 
+/// Returns the name by which `kvscope run --prompt-from` finds the sample.
+std::string name_of_sample(const trace::ResultRow& row, const RowSettings& settings) {
+    return row.sample_id + (settings.question_seen == false ? std::string(hidden_question_suffix) : "");
+}
+
 void add_samples(RankingRows& rows, const std::string& task, const std::vector<trace::ResultRow>& results,
                  const std::map<SampleKey, std::string>& questions, const FigureOptions& options) {
     const std::vector<RowSettings> settings = settings_of_rows(results);
@@ -68,8 +74,8 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
         const double score = score_of(row);
         const auto question = questions.find({row.sample_id, row.question_seen != 0});
         rows.add({}, full_score - score,
-                 {group.label(), group.budget, task, row.subset, row.sample_id, row.length, known_cell(row.depth),
-                  known_cell(score), known_cell(full_score), known_cell(full_score - score),
+                 {group.label(), group.budget, task, row.subset, name_of_sample(row, settings[i]), row.length,
+                  known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(full_score - score),
                   question == questions.end() ? std::string() : question->second, expected_text(row.answers_json),
                   answer_text(row), control == full.end() ? std::string() : answer_text(*control->second)});
     }

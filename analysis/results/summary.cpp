@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/task_scores.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -268,6 +269,30 @@ std::vector<SettingValue> single_values(const Grouping& grouping) {
     return singles;
 }
 
+/// Whether two cells with rows have different samples. Failed runs and unknown values count as well.
+bool have_other_samples(std::span<const Runs* const> cells) {
+    std::set<std::set<std::string_view>> found;
+    for (const Runs* runs : cells) {
+        if (runs->empty()) continue;
+        std::set<std::string_view> samples;
+        for (const Result* run : *runs) samples.insert(run->sample);
+        found.insert(std::move(samples));
+    }
+    return found.size() > 1;
+}
+
+/// Returns the verdict on the rows of each task that have scores. Prompts without answers have none.
+std::string verdict_on(std::span<const Result> results) {
+    std::map<std::string, std::vector<trace::ResultRow>> tasks;
+    for (const Result& result : results)
+        if (!std::isnan(result.row.score)) tasks[result.task].push_back(result.row);
+    std::string text;
+    for (const auto& [task, rows] : tasks)
+        text += fmt::format("{}{}{}", text.empty() ? "" : " ", tasks.size() > 1 ? task + ": " : "",
+                            assess_task_validity(rows));
+    return text;
+}
+
 /// Returns "6", or "5 to 6".
 std::string range_text(const std::set<size_t>& numbers) {
     if (numbers.empty()) return "0";
@@ -316,7 +341,14 @@ std::string Summary::note() const {
             " ≈: not distinguishable from {} (paired exchange test, Holm-adjusted p above 0.05; "
             "comparisons: {}).",
             against, n_comparisons);
+    const size_t most_contexts = contexts.empty() ? 0 : *contexts.rbegin();
+    // Half of the 2^n exchanges of n contexts have a difference of the other sign.
+    if (n_comparisons > 0 && std::ldexp(static_cast<double>(n_comparisons), 1 - static_cast<int>(most_contexts)) > 0.05)
+        text += fmt::format(" No difference can be distinguished in {} comparisons with n = {}: use more samples.",
+                            n_comparisons, most_contexts);
+    if (has_other_samples) text += " Warning: the cells of a column have different samples.";
     if (!mixed.empty()) text += fmt::format(" Warning: the runs differ in {}.", fmt::join(mixed, "; "));
+    if (!verdict.empty()) text += " " + verdict;
     return text;
 }
 
@@ -358,6 +390,13 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
     }
 
+    for (size_t block = 0; block < blocks.values.size(); ++block)
+        for (size_t column = 0; column < columns.values.size(); ++column) {
+            std::vector<const Runs*> cells;
+            for (size_t row = 0; row < rows.values.size(); ++row) cells.push_back(&runs[index(block, row, column)]);
+            summary.has_other_samples = summary.has_other_samples || have_other_samples(cells);
+        }
+    if (summary.scalar->is_score) summary.verdict = verdict_on(results);
     std::vector<Runs> with_references = runs;
     summary.cells.resize(runs.size());
     std::vector<double> p(runs.size(), NAN);

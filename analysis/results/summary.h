@@ -51,6 +51,8 @@ struct Summary {
     std::vector<SettingValue> columns, blocks;    ///< one element if there is no setting
     std::vector<SummaryCell> cells;               ///< shape (blocks, rows, columns)
     std::size_t n_comparisons = 0;
+    bool has_other_samples = false;  ///< Cells of one column have different samples.
+    std::string verdict;             ///< assess_task_validity() of each task, if the scalar is a score
     /// Settings and origins that differ between runs whose numbers are averaged or compared: "device: cpu, cuda".
     std::vector<std::string> mixed;
 
@@ -61,7 +63,7 @@ struct Summary {
     [[nodiscard]] std::optional<double> mean_of_columns(std::size_t block, std::size_t row) const;
     /// Returns the row's label: "full", or "snapkv @ 64" for several settings.
     [[nodiscard]] std::string row_label(std::size_t row) const;
-    /// Describes samples, comparisons and `mixed` in sentences.
+    /// Describes samples, comparisons, `mixed` and the verdict in sentences.
     [[nodiscard]] std::string note() const;
 };
 

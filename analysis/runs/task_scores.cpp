@@ -12,6 +12,7 @@
 
 #include "analysis/runs/row_settings.h"
 #include "analysis/statistics/paired_difference.h"
+#include "common/hidden_question.h"
 #include "policies/registry/policy_from_record.h"
 #include "policies/registry/registry.h"
 
@@ -59,7 +60,7 @@ Estimate TaskGroup::mean_score() const {
 std::string TaskGroup::distinct(const std::string& name) const {
     std::string text = name;
     if (!model.empty()) text += ", " + model;
-    if (question_seen) text += *question_seen ? ", question seen" : ", question hidden";
+    if (question_seen) text += *question_seen ? ", question seen" : hidden_question_suffix;
     return text;
 }
 

@@ -79,7 +79,8 @@ Estimate estimate_mean(std::span<const double> values, const Clusters& clusters,
     Estimate result;
     result.n = values.size();
     result.n_clusters = clusters.n_clusters();
-    for (const double sum : clusters.sums(values)) result.mean += sum / static_cast<double>(result.n);
+    for (const double sum : clusters.sums(values)) result.mean += sum;
+    result.mean /= static_cast<double>(result.n);
     result.value = result.mean;
     result.median = median_of({values.begin(), values.end()});
     result.interval = interval_of_mean(values, clusters, resampling);

@@ -207,7 +207,8 @@ std::string name_of_data(const Config& config) {
 /// A sample's score in metrics.json.
 struct StoredScore {
     std::string metric, scored_as;
-    double score = NAN;  ///< 0 to 1
+    double score = NAN;                                ///< 0 to 1
+    std::string sample_id, sample_hash, context_hash;  ///< as kvscope wrote them, or empty
 };
 
 /// Returns ROUGE-L's F of each sample of needle_in_haystack; empty for other contents of metrics.json.
@@ -217,8 +218,12 @@ std::vector<StoredScore> stored_rouge(const nlohmann::json& metrics) {
     for (const nlohmann::json& sample : metrics) {
         const nlohmann::json::json_pointer f("/rouge-l/f");
         if (!sample.is_object() || !sample.contains(f) || !sample[f].is_number()) return {};
-        scores.push_back(
-            {"rouge_l_score", "needle_in_haystack of kvpress", std::clamp(sample[f].get<double>(), 0.0, 1.0)});
+        scores.push_back({"rouge_l_score",
+                          "needle_in_haystack of kvpress",
+                          std::clamp(sample[f].get<double>(), 0.0, 1.0),
+                          {},
+                          {},
+                          {}});
     }
     return scores;
 }
@@ -237,6 +242,9 @@ std::vector<StoredScore> stored_scores(const nlohmann::json& metrics, const std:
         };
         stored.metric = text("metric");
         stored.scored_as = text("scored_as");
+        stored.sample_id = text("sample_id");
+        stored.sample_hash = text("sample_hash");
+        stored.context_hash = text("context_hash");
         if (sample.contains("score") && sample["score"].is_number()) stored.score = sample["score"].get<double>();
     }
     return scores;
@@ -311,6 +319,11 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
         run.task = part.table;
         row.subset = part.subset;
         row.sample_id = fmt::format("{}-{}", data, i);
+        if (stored.size() == predictions.size() && !stored[i].sample_id.empty()) {
+            row.sample_id = stored[i].sample_id;
+            row.sample_hash = stored[i].sample_hash;
+            row.context_hash = stored[i].context_hash;
+        }
         if (length && *length >= 0) row.length = *length;
         auto answers = predictions.texts(i, "answer");
         if (answers.empty()) answers = predictions.texts(i, "answers");

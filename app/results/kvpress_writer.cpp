@@ -174,7 +174,12 @@ nlohmann::ordered_json own_metrics(const std::string& table_of_results, const Ro
     for (const trace::ResultRow* row : rows) {
         if (std::isfinite(row->score))
             scores[{kvpress_part_of(table_of_results, *row).task, row->metric}].push_back(row->score);
-        samples.push_back({{"metric", row->metric}, {"scored_as", row->scored_as}, {"score", row->score}});
+        samples.push_back({{"metric", row->metric},
+                           {"scored_as", row->scored_as},
+                           {"score", row->score},
+                           {"sample_id", row->sample_id},
+                           {"sample_hash", row->sample_hash},
+                           {"context_hash", row->context_hash}});
     }
     nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
     for (const auto& [key, of_task] : scores) metrics[key.first][key.second] = per_cent(of_task);

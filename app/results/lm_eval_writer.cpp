@@ -11,6 +11,7 @@
 #include "app/results/names.h"
 #include "app/results/python_list.h"
 #include "app/results/written_results.h"
+#include "common/hidden_question.h"
 #include "common/json.h"
 #include "common/sha256.h"
 
@@ -163,7 +164,7 @@ std::string sanitized(const std::string& name) {
 std::string name_of_run(const WrittenRun& run) {
     std::string name = run.first().model + ", " + run.setting;
     if (!run.budget.empty()) name += " @ " + run.budget;
-    return name + (run.first().question_seen == 0 ? ", question not seen" : "");
+    return name + (run.first().question_seen == 0 ? std::string(hidden_question_suffix) : "");
 }
 
 Json results_json(const WrittenRun& run, const std::vector<TaskFile>& files, const WrittenResults& results) {

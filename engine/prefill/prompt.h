@@ -10,13 +10,11 @@
 #include <vector>
 
 #include "common/find_phrases.h"
+#include "common/hidden_question.h"
 #include "engine/model/model.h"
 #include "trace/reader.h"
 
 namespace kvscope::engine {
-
-/// Follows a sample's name where policies did not see its question, although they saw it in another prompt.
-inline constexpr std::string_view hidden_question_suffix = ", question hidden";
 
 struct Prompt {
     std::string name;

@@ -6,6 +6,7 @@
 
 #include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
+#include "analysis/runs/task_scores.h"
 #include "analysis/tables/table_format.h"
 #include "tests/analysis/sample_figures.h"
 
@@ -147,12 +148,14 @@ TEST_CASE("comparisons are paired, and their p-values are adjusted by Holm's met
     CHECK(comparison("random").adjusted_p == Approx(0.0625));
     CHECK(comparison("streamingllm").adjusted_p == 1);
     CHECK_FALSE(comparison("snapkv").is_distinguishable());
-    CHECK_THAT(summary.note(), Contains("not distinguishable from h2o") && Contains("comparisons: 4"));
+    CHECK_THAT(summary.note(), Contains("not distinguishable from h2o") && Contains("comparisons: 4") &&
+                                   Contains("No difference can be distinguished in 4 comparisons with n = 7"));
 
     const auto two = results_of(rows_of({{"h2o", 16, reference}, {"snapkv", 16, higher}}));
     const Summary of_two = summarize(two, {.scalar = "kl", .columns = "budget", .against = "h2o"});
     CHECK(cell_of(of_two, "snapkv", "16").comparison->adjusted_p == Approx(0.03125));
     CHECK(cell_of(of_two, "snapkv", "16").comparison->is_distinguishable());
+    CHECK_THAT(of_two.note(), !Contains("No difference"));
     const Table table = summary_numbers(of_two);
     REQUIRE(table.rows.size() == 3);
     CHECK(std::get<std::string>(cell(table, 1, "comparison")) == "reference");
@@ -219,6 +222,17 @@ TEST_CASE("an absent cell stays empty, and its row has no mean of the columns", 
     CHECK(table.rows[0].control);
     CHECK_FALSE(table.rows[1].control);
     CHECK(summary_numbers(summary).rows.size() == 5);  // full twice, snapkv twice, h2o once
+}
+
+TEST_CASE("the note warns of cells with different samples, and contains the verdict on scores", "[results]") {
+    std::vector<trace::ResultRow> rows = rows_of({{"h2o", 16, {1, 2}}, {"snapkv", 16, {1, 2}}});
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl"}).note(), !Contains("different samples"));
+    rows.pop_back();
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl"}).note(),
+               Contains("the cells of a column have different samples"));
+    for (trace::ResultRow& row : rows) row.score = 1;
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "score"}).note(), Contains(assess_task_validity(rows)));
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl"}).note(), !Contains(assess_task_validity(rows)));
 }
 
 TEST_CASE("the order of the samples has no effect", "[results]") {
@@ -453,7 +467,7 @@ TEST_CASE("rows with a seen and with a hidden question are never averaged togeth
     CHECK(request.rows == std::vector<std::string>{"policy", "question"});
     const Summary summary = summarize(results, request);
     CHECK(cell_of(summary, "snapkv, question seen", "16").estimate->mean == 2);
-    CHECK(cell_of(summary, "snapkv, question not seen", "16").estimate->mean == 3);
+    CHECK(cell_of(summary, "snapkv, question hidden", "16").estimate->mean == 3);
     FigureOptions options;
     options.columns = {"question"};
     CHECK(summary_request(options, results).rows == std::vector<std::string>{"policy"});

@@ -209,7 +209,7 @@ TEST_CASE("wrong-answers: counts by policy, budget and cause", "[results]") {
     in_both_ways.finish();
     CHECK_THAT(format_table(table_of(trace::Reader(folder / "both.h5"), "wrong-answers", {}), TableFormat::csv),
                Contains("\n\"snapkv, question seen\",24,2,2,0,0,2,") &&
-                   Contains("\n\"snapkv, question not seen\",24,1,1,0,1,0,"));
+                   Contains("\n\"snapkv, question hidden\",24,1,1,0,1,0,"));
     FigureOptions options;
     options.runs = {"snapkv @ 24"};
     const Figure figure = made(reader, "wrong-answers", options);

@@ -107,9 +107,10 @@ class BothWays(ProgramTest):
         ranked = json.loads(self.made("export", "both.h5", "--ranking", "samples", "--run", "h2o, question hidden @ 32", "--format",
                                       "json").stdout)
         self.assertEqual([row["policy"] for row in ranked], ["h2o, question hidden"] * 2)
+        self.assertTrue(all(row["sample"].endswith(", question hidden") for row in ranked))
         self.assertEqual({row["answer"] for row in ranked},
                          {row["prediction"].decode() for row in both if row["question_seen"] == 0 and row["policy"] == b"h2o"})
-        self.assertIn("question not seen", self.path("both.csv").read_text())
+        self.assertIn("question hidden", self.path("both.csv").read_text())
 
 
 @NEEDS_ENGINE

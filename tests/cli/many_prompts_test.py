@@ -105,6 +105,8 @@ class ManyPrompts(ProgramTest):
                          'bad.jsonl:3: expected the field "context", found only "text"',
                          "bad.jsonl:4: expected a list of texts"], "run", "bad.jsonl", *RUNS, "-o", "bad.h5", "-q")
         self.assertEqual(self.names("bad.h5"), ["bad-5"])
+        self.write_records("broken.jsonl", "[1,2")
+        self.refuses(2, ["broken.jsonl:1: expected an object"], "run", "broken.jsonl", *RUNS, "-o", "broken.h5", "-q")
 
     def test_only_rows(self):
         arguments = (*RUNS, "--policy", "asymkv:sinks=4", "--policy", "oracle", "--question", "Who?", "--question", "And then?",
@@ -173,11 +175,11 @@ class ManyPrompts(ProgramTest):
 
     def test_only_measures_gain_runs_and_prompts(self):
         more = ("--policy", "streaming-llm", "--policy", "dapq")
-        self.made("run", "texts/a.md", *RUNS, "-q", "--record", "measures", "-o", "grown.h5")
-        self.made("run", "texts/a.md", *RUNS, *more, "-q", "--record", "measures", "-o", "grown.h5")
-        self.made("run", "texts", *RUNS, *more, "-q", "--record", "measures", "-o", "grown.h5")
+        self.made("run", "texts/a.md", *RUNS, "-q", "--record", "measures", "-o", "gained.h5")
+        self.made("run", "texts/a.md", *RUNS, *more, "-q", "--record", "measures", "-o", "gained.h5")
+        self.made("run", "texts", *RUNS, *more, "-q", "--record", "measures", "-o", "gained.h5")
         self.made("run", "texts", *RUNS, *more, "-q", "-o", "whole.h5")
-        self.check_equal_measures("grown.h5", "whole.h5")
+        self.check_equal_measures("gained.h5", "whole.h5")
 
     def test_only_rows_resume_and_gain_prompts(self):
         self.path("grown").mkdir()

@@ -333,7 +333,10 @@ class Written(ProgramTest):
         self.assertEqual(len(rows), 2)
         self.check_kvpress_files()
         self.made("import", "kvpress", "-o", "from-kvpress.h5")
-        self.compare("from-kvpress.h5", self.COLUMNS)
+        self.compare("from-kvpress.h5", (*self.COLUMNS, "sample_id", "sample_hash", "context_hash", "data_hash"))
+        # The same samples count once.
+        self.made("export", "niah.h5", "from-kvpress.h5", "--figure", "results-table", "-o", "once.csv")
+        self.assertEqual({row["n"] for row in csv_rows(self.path("once.csv").read_text())}, {"4"})
 
     def test_scores_of_other_metrics(self):
         """A score that --score-as chose is written and read, not replaced by the task's default."""

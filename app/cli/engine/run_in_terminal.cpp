@@ -22,6 +22,7 @@
 #include "app/figures/same_file.h"
 #include "app/program/engine/trace_size.h"
 #include "common/file_text.h"
+#include "common/hidden_question.h"
 #include "common/json.h"
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
@@ -218,7 +219,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
         const auto& sample = prepared.samples[i];
         progress.message(fmt::format(
             "{}/{} {}{}: {}{:.1f} s{}", i + 1, prepared.samples.size(), sample.id,
-            prepared.job.asks_in_both_ways && !sample.prompt.query_aware ? engine::hidden_question_suffix : "", verdict,
+            prepared.job.asks_in_both_ways && !sample.prompt.query_aware ? hidden_question_suffix : "", verdict,
             seconds, seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {

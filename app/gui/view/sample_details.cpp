@@ -10,11 +10,12 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
+#include "common/hidden_question.h"
 
 namespace kvscope::gui {
 namespace {
 
-constexpr std::string_view seen = ", question seen", hidden = ", question hidden", of_bytes = "bytes of ";
+constexpr std::string_view seen = ", question seen", of_bytes = "bytes of ";
 
 std::string text_in_row(const analysis::Table& table, size_t row, std::string_view column) {
     const auto found = std::ranges::find(table.columns, column, &analysis::Column::name);
@@ -25,15 +26,12 @@ std::string text_in_row(const analysis::Table& table, size_t row, std::string_vi
 }
 
 /// Returns what a row of the ranking `samples` means for a run: the policy without the remark on the question, which
-/// the sample's name gets, and the budget as on the command line.
+/// the sample's name has, too, and the budget as on the command line.
 SampleRun sample_run(const analysis::Table& table, size_t row) {
     SampleRun run{text_in_row(table, row, "sample"), text_in_row(table, row, "policy"),
                   text_in_row(table, row, "budget")};
-    if (run.policy.ends_with(seen)) run.policy.resize(run.policy.size() - seen.size());
-    if (run.policy.ends_with(hidden)) {
-        run.policy.resize(run.policy.size() - hidden.size());
-        run.sample += hidden;
-    }
+    for (const std::string_view remark : {seen, hidden_question_suffix})
+        if (run.policy.ends_with(remark)) run.policy.resize(run.policy.size() - remark.size());
     if (run.budget.starts_with(of_bytes)) run.budget.erase(0, of_bytes.size());
     std::erase(run.budget, ' ');
     if (run.budget == "all") run.budget = "100%";

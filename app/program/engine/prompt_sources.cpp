@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "app/program/input_files.h"
-#include "common/bounded_json.h"
 #include "common/lower_case.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
@@ -24,16 +23,6 @@ namespace fs = std::filesystem;
 std::string name_of(const fs::path& path) { return utf8_lossy(path.stem().string()); }
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-
-/// Whether a text has a line with a JSON object. Other texts are one prompt, whatever the file's name.
-bool has_record(std::string_view text) {
-    bool found = false;
-    engine::for_each_line_with_text(text, [&](std::string_view line, int) {
-        found = bounded_json::parse_or_discard(line).is_object();
-        return !found;
-    });
-    return found;
-}
 
 void add_records(PromptsFound& found, const fs::path& path, std::string_view text,
                  const std::vector<std::string>& questions) {
@@ -56,9 +45,9 @@ void add_records(PromptsFound& found, const fs::path& path, std::string_view tex
 void add_file(PromptsFound& found, const fs::path& path, const std::vector<std::string>& questions) {
     std::string text = read_text(path);
     const std::string extension = lower_case(path.extension().string());
-    const bool may_have_records = extension == ".jsonl" || extension == ".ndjson";
-    if (may_have_records && has_record(text)) return add_records(found, path, text, questions);
     const std::string origin = display_name_of_input(path);
+    if (!is_blank(text) && (extension == ".jsonl" || extension == ".ndjson"))
+        return add_records(found, path, text, questions);
     if (is_blank(text)) {
         found.problems.push_back(origin + ": the prompt is empty");
         return;
