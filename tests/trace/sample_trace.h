@@ -412,7 +412,7 @@ inline void write_parts(Writer& writer, const Options& o = {}) {
                 row.policy = policy;
                 row.budget = budget;
                 row.score = score;
-                if (score < 0.5 && policy != "full") row.cause = "kept";
+                row.cause = score < 0.5 && policy != "full" ? "kept" : "";
                 rows.push_back(row);
             };
             add("full", length, 1);
