@@ -89,11 +89,11 @@ void mark_hidden_series(Figure& figure) {
     for (size_t i = 0; i < listed.size(); ++i) {
         for (size_t j = listed.size(); j-- > i + 1;) {
             if (!are_hidden_by(listed[i].curves, listed[j].curves)) continue;
-            const std::string under = fmt::format(" (under {})", listed[j].label);
+            const std::string covered = fmt::format(" (covered by {})", listed[j].label);
             LegendEntry& hidden = *listed[i].entry;
-            hidden.behind += under;
-            hidden.label += under;
-            if (!hidden.whole.empty()) hidden.whole += under;
+            hidden.behind += covered;
+            hidden.label += covered;
+            if (!hidden.whole.empty()) hidden.whole += covered;
             break;
         }
     }

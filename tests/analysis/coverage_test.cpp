@@ -59,10 +59,10 @@ TEST_CASE("the legend says which curve covers the curves of policies that keep t
     std::vector<std::string> labels;
     for (const LegendEntry& entry : figure.legend)
         if (entry.symbol == LegendEntry::Symbol::line && labels.size() < 3) labels.push_back(entry.label);
-    CHECK(labels == std::vector<std::string>{"snapkv (under h2o)", "h2o", "aperturekv"});
+    CHECK(labels == std::vector<std::string>{"snapkv (covered by h2o)", "h2o", "aperturekv"});
 
     // Runs of two traces have separate entries that share colors, so that none is marked as covered.
     const std::vector<TracePart> twice{{&reader, {}, "a"}, {&reader, {}, "b"}};
     for (const LegendEntry& entry : make_figure(figure_definition("coverage"), twice).legend)
-        CHECK_THAT(entry.label, !Catch::Matchers::Contains("under"));
+        CHECK_THAT(entry.label, !Catch::Matchers::Contains("covered"));
 }

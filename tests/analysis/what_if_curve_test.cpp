@@ -284,8 +284,8 @@ TEST_CASE("curves: the legend says which curve covers equal curves", "[curves]")
     const trace::Reader reader = stored.reader();
     const Figure figure = figure_definition("curves").make(reader, {});
     REQUIRE(figure.legend.size() == 3);
-    CHECK_THAT(figure.legend[0].label, Contains("h2o: ") && EndsWith(" (under cam)"));
+    CHECK_THAT(figure.legend[0].label, Contains("h2o: ") && EndsWith(" (covered by cam)"));
     CHECK(figure.legend[0].label == "h2o" + figure.legend[0].behind);
-    CHECK_THAT(figure.legend[1].label, !Contains("under"));
-    CHECK_THAT(figure.legend[2].label, !Contains("under"));
+    CHECK_THAT(figure.legend[1].label, !Contains("covered"));
+    CHECK_THAT(figure.legend[2].label, !Contains("covered"));
 }
