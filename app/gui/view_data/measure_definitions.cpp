@@ -11,26 +11,22 @@ namespace {
 constexpr auto definitions = std::to_array<std::pair<std::string_view, const char*>>(
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
-     {"coverage",
-      "share of tokens that at least one head of any layer keeps: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
+     {"coverage", "share of tokens that at least one head of any layer keeps (C / N in K-VEC, Section 3.2)"},
      {"kl_mean",
-      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); not from a paper. If the question was "
-      "read "
-      "before entries were dropped, the first step's value is 0 for policies that only drop entries"},
+      "mean KL(full‖run) in nats over decode steps. If the policy saw the question, the first step's value is 0 for "
+      "policies that only drop entries"},
      {"kl_stderr_over_steps",
-      "standard error of the mean over the steps of this answer, as if they were independent; not an error over "
-      "prompts"},
-     {"kl_steps", "number of decode steps of the full run's answer over which KL and agreement are averaged"},
-     {"agreement",
-      "share of decode steps, including the first, at which run and full run have the same greedy token; not from "
-      "a paper"},
+      "standard error over the steps of this answer, as if they were independent; not over prompts"},
+     {"kl_steps", "number of decode steps over which KL and agreement are averaged"},
+     {"agreement", "share of decode steps at which run and full run have the same most probable token"},
      {"attention_kept",
-      "share Σ P_t of the window's full attention that falls on kept entries, mean over layers and heads; P: K-VEC, "
-      "Eq. 8"},
+      "share of the window's attention that falls on kept entries, mean over layers and heads (sum of P in K-VEC, "
+      "Eq. 8)"},
      {"recall",
-      "mean of |M_gold ∩ kept| / |M_gold|, M_gold: the B entries with the most attention from the answer; DapQ, Eqs. 1 "
-      "to 3"},
-     {"output_error", "‖o_run − o_full‖ / ‖o_full‖, mean over layers, heads and steps; o: ApertureKV, Eq. 5"},
+      "kept share of the entries that get the most attention from the answer, as many as the budget; mean over layers "
+      "and heads (DapQ, Eqs. 1 to 3)"},
+     {"output_error",
+      "relative error of the attention's output, mean over layers, heads and steps (o in ApertureKV, Eq. 5)"},
      {"cache_bytes", "bytes that the cache holds after the prefill"},
      {"cache_bytes_predicted", "bytes that the kept entries need"},
      {"compression", "size of the full cache divided by the size of this cache, both for the prompt"},
@@ -45,35 +41,32 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"first_token_s", "time to the first token; isolated runs only"},
      {"decode_tokens_per_s", "generated tokens per second; isolated runs only"},
      {"peak_bytes", "highest resident memory during the run, minus the weights"},
-     {"retention",
-      "number of heads of the layer that keep the token; a token in an entry of n tokens counts 1/n; K-VEC, Figure 4"},
-     {"layers",
-      "n_t, number of layers that keep the token; a token in an entry of n tokens counts 1/n; K-VEC, Eq. 12, Figure 3"},
-     {"layer_coverage",
-      "share of tokens that at least one head of the layer keeps: C / N; K-VEC, Section 3.2, per layer"},
-     {"head_budget",
-      "B_h, number of entries that the head keeps, including window and sinks; ApertureKV, Eqs. 6, 14 and 17"},
-     {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens in the head's cache; not from a paper"},
-     {"channels", "number of heads of the layer that keep the channel; ThinK ranks channels by ‖Q[:, j]‖ ‖K[:, j]‖"},
-     {"merging", "n_i, the number of tokens in entry i, in o = Σ exp(e_i) v_i / Σ n_i exp(e_i); AsymKV, KVSlimmer"},
-     {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; not from a paper"},
-     {"head_divergence", "JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Eq. 15, Figure 5"},
-     {"query_similarity", "cos(q_i, q_j) = q_i·q_j / ‖q_i‖‖q_j‖ after RoPE; ApertureKV, Figure 4"},
-     {"mean_query_similarity", "mean of cos(q_i, q_j) over i ≠ j; ApertureKV, Figure 6"},
-     {"adjacent", "cos(y_t, y_t+1), y = xW before RoPE; KVSlimmer, Eq. 5, Figures 2, 8 and 9"},
-     {"eigenvalues", "λ_i = σ_i², eigenvalues of WᵀW; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
-     {"cumulative", "Σ_{i≤k} λ_i / Σ_i λ_i, λ_i = σ_i²; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
+     {"retention", "heads of the layer that keep the token (K-VEC, Figure 4)"},
+     {"layers", "layers that keep the token (n_t in K-VEC, Eq. 12)"},
+     {"layer_coverage", "share of tokens that at least one head of the layer keeps (C / N in K-VEC, Section 3.2)"},
+     {"head_budget", "entries that the head keeps, including window and sinks (B_h in ApertureKV, Eq. 6)"},
+     {"reconstruction",
+      "relative error ‖x̂ − x‖ / ‖x‖ of the stored keys or values, over all tokens in the head's cache"},
+     {"channels", "heads of the layer that keep the channel; ThinK ranks channels by ‖Q[:, j]‖ ‖K[:, j]‖"},
+     {"merging", "tokens in the entry (n_i in AsymKV and KVSlimmer)"},
+     {"overlap", "same entries: Jaccard index |A ∩ B| / |A ∪ B| of the entries that A and B keep"},
+     {"head_divergence", "Jensen-Shannon divergence between two heads, 0 to ln 2 (ApertureKV, Eq. 15)"},
+     {"query_similarity", "cosine between two queries of the window after RoPE (ApertureKV, Figure 4)"},
+     {"mean_query_similarity", "mean cosine between different queries of the window (ApertureKV, Figure 6)"},
+     {"adjacent", "cosine between the vectors of neighboring tokens before RoPE (KVSlimmer, Eq. 5)"},
+     {"eigenvalues", "eigenvalues λ_i of WᵀW, for the projection W (KVSlimmer, Eqs. 6 and 7)"},
+     {"cumulative", "share of the k largest eigenvalues in the sum of all (KVSlimmer, Eqs. 6 and 7)"},
      {"contribution",
-      "c_i = λ_i p_t,i p_t+1,i / ‖y_t‖ ‖y_t+1‖, p = xU, of each head: Σ_i c_i = cos(y_t, y_t+1); KVSlimmer, Eq. 8, "
-      "Figures 2, 8 and 9"},
-     {"layer-similarity",
-      "mean cosine between a token's vectors before RoPE in one head of two layers; not from a paper"},
-     {"head-similarity", "mean cosine between a token's vectors before RoPE in two heads of a layer; not from a paper"},
+      "part of eigenvalue i in the cosine between neighboring tokens; the parts of a head add up to the cosine "
+      "(KVSlimmer, Eq. 8)"},
+     {"layer-similarity", "mean cosine between a token's vectors before RoPE in one head of two layers"},
+     {"head-similarity", "mean cosine between a token's vectors before RoPE in two heads of a layer"},
      {"alignment",
-      "cos(E, c), E = ∂loss/∂o, mean over queries and pairs; c11, c12, c22: KVSlimmer, Eqs. 23 to 25 and 32, Figures 3 "
-      "and 10 to 14"},
+      "cosine between the loss's gradient and c11, c12 or c22, mean over queries and pairs (KVSlimmer, Eqs. 23 to 25 "
+      "and 32)"},
      {"kl",
-      "KL(full‖run) = Σ p_full ln(p_full / p_run) in nats; both runs read the full run's tokens; not from a paper"}});
+      "KL(full‖run) in nats: divergence of the run's next token from the full run's, if both read the full run's "
+      "tokens"}});
 
 }  // namespace
 
