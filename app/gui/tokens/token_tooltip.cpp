@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/run_label.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
@@ -45,16 +47,27 @@ std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs
 
 void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     bool any = false;
-    for (size_t i = 0; i < std::min(runs.size(), most_runs); ++i) {
+    const float room = ImGui::GetCurrentWindow()->DC.TextWrapPos - ImGui::GetCursorPosX();
+    const float least_beside = 16 * ImGui::GetFontSize();
+    const size_t n_shown = std::min(runs.size(), most_runs);
+    const bool are_beside =
+        std::ranges::all_of(runs.begin(), runs.begin() + static_cast<ptrdiff_t>(n_shown), [&](const RunKey& run) {
+            return ImGui::CalcTextSize(context.session.look(run).label.c_str()).x + least_beside <= room;
+        });
+    for (size_t i = 0; i < n_shown; ++i) {
         const auto answer = token_retention_counts(context.session, runs[i]);
         if (!answer.value) continue;
         const RunLook look = context.session.look(runs[i]);
         const bool is_pointed_at = runs[i] == one.run;
         draw_inline_run_marker(context.theme, look.style);
         if (is_pointed_at) ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted(look.label.c_str());
+        const float left = ImGui::GetCursorPosX();
+        ImGui::TextUnformatted(shorten_run_label(look.label, ImGui::GetCurrentWindow()->DC.TextWrapPos - left).c_str());
         if (is_pointed_at) ImGui::PopFont();
-        ImGui::SameLine();
+        if (are_beside)
+            ImGui::SameLine();
+        else
+            ImGui::SetCursorPosX(left);
         ImGui::TextDisabled("%s", describe_where_kept(*answer.value->kept, token).c_str());
         any = true;
     }
