@@ -248,7 +248,7 @@ void draw_entry(Context& context, const PromptText& prompt, const InspectedToken
     ImGui::TableNextColumn();
     const double share = (entry.score - cut_off) / std::abs(cut_off);
     if (entry.score == cut_off)
-        ImGui::TextUnformatted(kept ? "the cut-off" : "equal");
+        ImGui::TextUnformatted("0 %");
     else if (std::isfinite(share))
         ImGui::TextUnformatted(analysis::format_change(share).c_str());
     ImGui::PopFont();
