@@ -26,12 +26,12 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
         "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo, tell] { tell("Redone", undo.redo()); },
         [&undo] { return undo.can_redo(); });
     menu.add(
-        "Restore previous selection", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
+        "Back in the selections", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
         [&session] { return session.selection.can_go_back(); }, true);
     menu.add(
-        "Restore next selection", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
+        "Forward in the selections", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
         [&session] { return session.selection.can_go_forward(); });
-    menu.add("Stop flicker and clear selection", ImGuiKey_Escape, [&session] {
+    menu.add("Stop alternating and clear selection", ImGuiKey_Escape, [&session] {
         if (!std::exchange(session.pair.flicker, std::nullopt)) session.selection.deselect();
     });
 }

@@ -53,15 +53,15 @@ void offer_runs_alone(const std::string& search, std::vector<Action>& offered, S
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
 
 void add_pair(Actions& actions, MenuActions& menu, Session& session) {
-    const auto flicker = [&session] {
+    const auto alternate = [&session] {
         const auto [a, b] = session.compared();
         session.pair.flicker = session.pair.flicker == a ? b : a;
     };
-    const auto can_flicker = [&session] {
+    const auto can_alternate = [&session] {
         const auto [a, b] = session.compared();
         return a.valid() && b.valid() && a != b;
     };
-    menu.add("Flicker A / B", ImGuiKey_Space, flicker, can_flicker);
+    menu.add("Alternate between A and B", ImGuiKey_Space, alternate, can_alternate);
     actions.add({"Show only A and B", "View", ImGuiKey_O,
                  [&session] {
                      session.pair.flicker.reset();
