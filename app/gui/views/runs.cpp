@@ -34,15 +34,16 @@ class RunsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click", "select a run"},
-                {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
-                {"the marker",
-                 "show or hide the run in all views; with Ctrl, show only this run; keys for the first 27 runs: 1 … 9, "
-                 "Shift+1 … 9, Ctrl+1 … 9"},
-                {"a prompt", "show the runs of that prompt; the selection, A and B move to the same runs"},
-                {"A, B",
-                 "the two compared runs: O shows only these two, Space flickers between them, Esc stops the flicker, D "
-                 "shows the difference"}};
+        return {
+            {"click", "select a run"},
+            {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
+            {"the marker",
+             "show or hide the run in all views; with Ctrl, show only this run; keys for the first 27 runs: 1 … 9, "
+             "Shift+1 … 9, Ctrl+1 … 9"},
+            {"a prompt", "show the runs of that prompt; the selection, A and B move to the same runs"},
+            {"A, B",
+             "the two compared runs: O shows only these two, Space alternates between them, Esc restores the previous "
+             "runs, D shows the difference"}};
     }
 
  private:
@@ -114,12 +115,16 @@ class RunsView : public View {
     static void draw_prompt_choice(Session& session, Document& document, int prompt) {
         const trace::Reader& reader = *document.reader();
         const auto& attributes = reader.prompt(prompt);
-        int n_of_name = 0;
-        for (int other = 0; other < reader.n_prompts(); ++other)
+        int n_of_name = 0, place = 0;
+        for (int other = 0; other < reader.n_prompts(); ++other) {
             n_of_name += reader.prompt(other).name == attributes.name;
+            if (other == prompt) place = n_of_name;
+        }
         std::string title = attributes.name;
-        if (n_of_name > 1 && !attributes.question.empty())
-            title = attributes.question.substr(0, attributes.question.find('\n'));
+        if (n_of_name > 1) {
+            const std::string& text = attributes.question.empty() ? attributes.name : attributes.question;
+            title = fmt::format("{}. {}", place, text.substr(0, text.find('\n')));
+        }
         const std::string label =
             fmt::format("{} ({} tokens)###prompt{}", title, analysis::format_count(attributes.n_tokens), prompt);
         if (ImGui::RadioButton(label.c_str(), prompt == document.prompt)) session.show_prompt(document, prompt);
