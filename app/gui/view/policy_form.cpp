@@ -105,7 +105,7 @@ void untick_all_policies(RunForm& form) {
 void draw_policy_choices(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check) {
     const Theme& theme = context.theme;
     ImGui::SeparatorText("Policies");
-    ImGui::TextDisabled("tick");
+    ImGui::TextDisabled("Select:");
     ImGui::SameLine();
     if (ImGui::SmallButton("All##policies")) tick_policies_that_can_run(form, check);
     ImGui::SetItemTooltip("selects every policy that can run with its settings");
