@@ -10,6 +10,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
+#include "app/gui/view_data/sample_cause.h"
 #include "common/hidden_question.h"
 
 namespace kvscope::gui {
@@ -52,7 +53,7 @@ void draw_line(const char* name, const std::string& text) {
 void SampleDetails::show(const analysis::Table& samples, size_t row) {
     run_ = sample_run(samples, row);
     const auto text = [&](const char* column) { return text_in_row(samples, row, column); };
-    title_ = fmt::format("{}, {} @ {}", text("sample"), text("policy"), text("budget"));
+    title_ = sample_title(text("sample"), text("policy"), text("budget"));
     question_ = text("question");
     expected_ = text("expected");
     answer_ = text("answer");
@@ -65,11 +66,11 @@ bool SampleDetails::shows(const analysis::Table& samples, size_t row) const {
 }
 
 float SampleDetails::height(float room) const {
-    const float lines = run_.sample.empty() ? 1.5f : 9;
+    const float lines = run_.sample.empty() ? 1.5f : 10;
     return std::min(lines * ImGui::GetTextLineHeightWithSpacing(), 0.6f * room);
 }
 
-void SampleDetails::draw(Context& context, const Document& document) const {
+void SampleDetails::draw(Context& context, const Document& document, const std::string& cause) const {
     if (run_.sample.empty()) return quiet_text("Click a row to read its question and answers.");
     ImGui::BeginChild("sample", {0, 0}, ImGuiChildFlags_Borders);
     plain_text(title_);
@@ -90,6 +91,7 @@ void SampleDetails::draw(Context& context, const Document& document) const {
     draw_line("Answer", answer_);
     draw_line("Full", full_answer_);
     draw_line("Score", scores_);
+    if (!cause.empty()) draw_line("Cause", cause);
     ImGui::EndChild();
 }
 

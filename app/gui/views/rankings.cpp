@@ -16,6 +16,7 @@
 #include "app/gui/view/view.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/ranked_rows.h"
+#include "app/gui/view_data/sample_cause.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -40,6 +41,7 @@ class RankingsView : public View {
         }
         if (session.documents().empty())
             return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
+        first_ = is_of_samples(session) ? samples_ranking : first_ranking;
         const FigureDefinition& definition = chosen();
         const RankingRequest request = ranking_request(session, definition, threshold_, samples_);
         draw_choice(context, definition, request);
@@ -49,12 +51,12 @@ class RankingsView : public View {
         if (!answer.value) return draw_nothing(context, "ranking …");
         if (!answer.value->of->nothing.empty()) return draw_nothing(context, answer.value->of->nothing);
         shown_ = answer.value;
-        const bool has_details = ranking_ == samples_ranking;
+        const bool has_details = definition.name == samples_ranking;
         const float room = ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("rows", {0, has_details ? room - details_.height(room) : 0});
         draw_table(context, *shown_);
         ImGui::EndChild();
-        if (has_details) details_.draw(context, *request.document);
+        if (has_details) details_.draw(context, *request.document, cause_of_shown(session, *request.document));
     }
 
     std::optional<analysis::Table> table() const override {
@@ -75,12 +77,12 @@ class RankingsView : public View {
     }
 
     void save(nlohmann::json& state) const override {
-        state["ranking"] = ranking_;
+        if (!ranking_.empty()) state["ranking"] = ranking_;
         state["filter"] = order_.filter;
         if (threshold_) state["threshold"] = *threshold_;
     }
     void load(const nlohmann::json& state) override {
-        ranking_ = state.value("ranking", std::string(first_ranking));
+        ranking_ = state.value("ranking", std::string());
         order_.filter = state.value("filter", std::string());
         threshold_.reset();
         if (const auto found = state.find("threshold"); found != state.end() && found->is_number())
@@ -88,14 +90,31 @@ class RankingsView : public View {
     }
 
  private:
-    /// Returns the chosen ranking, or the first ranking if this version does not have the chosen ranking.
+    std::string cause_of_shown(Session& session, const Document& document) const {
+        const std::string& title = details_.title();
+        if (title.empty()) return "";
+        const auto answer =
+            session.tasks.ask(cause_, "", fmt::format("{} {} {}", document.id(), document.stamp(), title),
+                              [reader = document.reader(), title](const std::stop_token& stop) {
+                                  return sample_cause(reader->with_stop(stop), title);
+                              });
+        return answer.current && answer.value ? *answer.value : "";
+    }
+
+    /// Whether the trace in focus has samples of a task and no prompt.
+    static bool is_of_samples(const Session& session) {
+        const Document* focus = session.focus();
+        return focus && focus->reader()->n_prompts() == 0 && !focus->reader()->result_tasks().empty();
+    }
+
+    /// Returns the chosen ranking, or the first ranking if none is chosen or this version does not have it.
     const FigureDefinition& chosen() const {
         const auto all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
             return std::ranges::find_if(all, [&](const auto& definition) { return definition.name == name; });
         };
         const auto found = find(ranking_);
-        return found != all.end() ? *found : *find(first_ranking);
+        return found != all.end() ? *found : *find(first_);
     }
 
     void set_threshold(double value) {
@@ -285,11 +304,13 @@ class RankingsView : public View {
         ImGui::EndTooltip();
     }
 
-    std::string ranking_ = first_ranking;
+    std::string ranking_;  ///< the chosen ranking; empty: none is chosen
+    std::string first_ = first_ranking;
     std::optional<double> threshold_;
     RowOrder order_;
     WantedSamples samples_;
     SampleDetails details_;
+    TaskSlot<std::string> cause_;
     TaskSlot<RankedRows> ranked_;
     TaskSlot<OrderedRows> ordered_;
     std::shared_ptr<const OrderedRows> shown_;
