@@ -1,8 +1,11 @@
 #include "app/gui/saved/file_opener.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +18,38 @@ namespace {
 std::string view_without_prompts(const trace::Reader& reader) {
     if (!reader.result_tasks().empty()) return "task_scores";
     return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
+}
+
+/// Returns "6 samples of niah" for the tables of tasks.
+std::string samples_in_words(const trace::Reader& reader) {
+    std::vector<std::string> tasks;
+    for (const std::string& task : reader.result_tasks()) {
+        std::set<std::string> samples;
+        for (const auto& row : reader.results(task)) samples.insert(row.sample_id);
+        tasks.push_back(fmt::format("{} {} of {}", samples.size(), samples.size() == 1 ? "sample" : "samples", task));
+    }
+    return fmt::format("{}", fmt::join(tasks, ", "));
+}
+
+/// Writes what an opened trace contains into the log.
+void log_contents(Session& session, const Document& document) {
+    const trace::Reader& reader = *document.reader();
+    const std::string path = document.path().string();
+    const int n = reader.n_prompts();
+    if (n > 0 || reader.result_tasks().empty()) {
+        const bool has_rows = n == 0 && reader.has_results(trace::schema::root::prompt_results);
+        spdlog::info("{} opened: {}", path,
+                     has_rows ? "rows of results" : fmt::format("{} {}", n, n == 1 ? "prompt" : "prompts"));
+        return;
+    }
+    // Large tables take a while to read.
+    session.tasks.once([reader = document.reader()] { return samples_in_words(*reader); },
+                       [path](const std::string& text, bool is_error) {
+                           if (is_error)
+                               spdlog::error("{}: {}", path, text);
+                           else
+                               spdlog::info("{} opened: {}", path, text);
+                       });
 }
 
 }  // namespace
@@ -47,8 +82,7 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
         Document& document = to_.session.open(path);
         if (to_.session.documents().size() > n_open) to_.sidecars.take_in(document);
         to_.settings.values().remember_trace(path);
-        const int n = document.reader()->n_prompts();
-        spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
+        log_contents(to_.session, document);
         const trace::Reader& reader = *document.file();
         if (reader.n_prompts() > 0)
             to_.views.end_alone();
