@@ -247,7 +247,7 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::str
     list->PushClipRect(min, max, true);
     draw_small_text(list, min, packed(framed ? theme.accent : theme.ink), title);
     const float note = measure_small_text(panel.note).x;
-    if (note + measure_small_text(panel.title).x + ImGui::GetFontSize() < width)
+    if (drawing.look.notes && note + measure_small_text(panel.title).x + ImGui::GetFontSize() < width)
         draw_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
     ImGui::PushID(static_cast<int>(index));
     draw_badges_over_text(drawing.context, title, min, small_text * ImGui::GetFontSize());

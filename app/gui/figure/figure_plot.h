@@ -16,6 +16,7 @@ namespace kvscope::gui {
 struct FigureLook {
     bool legend = true;
     bool color_bars = true;
+    bool notes = true;       ///< whether titles are followed by Panel::note, which a caption may repeat
     bool small = false;      ///< whether panels have titles but no axes, panning or zooming
     bool scrubs = false;     ///< whether the caller uses drags, so that only the wheel zooms, and only along x
     bool selects = true;     ///< whether the place under the mouse is highlighted in all views, and selected by a click

@@ -12,6 +12,8 @@
 namespace kvscope::gui {
 namespace {
 
+constexpr const char* click_hint = "Click to list the samples.";
+
 class TaskScoresView : public FigureView {
  public:
     TaskScoresView()
@@ -62,7 +64,9 @@ class TaskScoresView : public FigureView {
         const float least = least_height(shown->figure) * ImGui::GetFontSize();
         const float height = std::max(ImGui::GetContentRegionAvail().y, least);
         ImGui::BeginChild("task scores", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollWithMouse);
-        const FigureHit hit = plot_.draw(context, "task score plot", {0, height}, shown, {});
+        FigureLook look;
+        look.notes = false;  // the caption contains them
+        const FigureHit hit = plot_.draw(context, "task score plot", {0, height}, shown, look);
         ImGui::EndChild();
         if (hit.panel < 0) return;
         const auto& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
@@ -74,8 +78,8 @@ class TaskScoresView : public FigureView {
         if (!line || hit.point < 0 || point >= line->y.size()) return;
         const std::string interval =
             point < line->low.size() ? fmt::format(" [{:.1f}, {:.1f}]", line->low[point], line->high[point]) : "";
-        ImGui::SetTooltip("%s @ %.4g\n%.1f %%%s", line->label.c_str(), line->x[point], line->y[point],
-                          interval.c_str());
+        ImGui::SetTooltip("%s @ %.4g\n%.1f %%%s\n%s", line->label.c_str(), line->x[point], line->y[point],
+                          interval.c_str(), click_hint);
     }
 
     /// Shows the samples of the clicked cell, map or curve in the Rankings view.
@@ -119,8 +123,9 @@ class TaskScoresView : public FigureView {
         const std::string row =
             panel.y.title.empty() ? tick_label(panel.y, hit.row) : "depth " + tick_label(panel.y, hit.row) + " %";
         const std::string column = tick_label(panel.x, hit.column);
-        ImGui::SetTooltip("%s%s%s\n%s %s\n%.1f %%", panel.title.c_str(), panel.title.empty() ? "" : "\n", row.c_str(),
-                          panel.x.title.c_str(), column.c_str(), static_cast<double>(hit.value));
+        ImGui::SetTooltip("%s%s%s\n%s %s\n%.1f %%\n%s", panel.title.c_str(), panel.title.empty() ? "" : "\n",
+                          row.c_str(), panel.x.title.c_str(), column.c_str(), static_cast<double>(hit.value),
+                          click_hint);
     }
 
     std::string source_ = "table";
