@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <charconv>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,15 @@ void draw_runs(Context& context, ReportChoices& choices, const std::string& help
     ImGui::Unindent();
 }
 
+/// Returns the default that an option's help names, such as "budget"; otherwise the option's hint.
+std::string default_of(const analysis::FigureOption& option) {
+    constexpr std::string_view mark = "default: ";
+    const size_t at = option.help.find(mark);
+    if (at == std::string::npos) return option.hint;
+    const size_t from = at + mark.size();
+    return option.help.substr(from, option.help.find_first_of(",;(", from) - from);
+}
+
 void draw_option(Context& context, const FigureDefinition& definition, const analysis::FigureOption& option,
                  ReportChoices& choices) {
     const auto numbers = [&](const char* label, std::string& text) {
@@ -87,13 +97,13 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
     if (option.name == "source") draw_source_choice("report", definition, choices.source);
     if (option.name == "layers") numbers("layers##report", choices.layers);
     if (option.name == "heads") numbers("heads##report", choices.heads);
-    const auto word = [&](const std::string& name, const std::string& hint, std::string& text) {
+    const auto word = [&](const std::string& name, std::string& text) {
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-        text_field(fmt::format("{}##report", name).c_str(), hint.c_str(), &text);
+        text_field(fmt::format("{}##report", name).c_str(), default_of(option).c_str(), &text);
         item_tooltip(option.help);
     };
-    if (option.name == "columns") word("columns", "coverage, kl_mean", choices.columns);
-    if (option.is_own()) word(option.name, option.hint, choices.own[option.name]);
+    if (option.name == "columns") word("columns", choices.columns);
+    if (option.is_own()) word(option.name, choices.own[option.name]);
     const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
     if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
 }

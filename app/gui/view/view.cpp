@@ -55,7 +55,7 @@ std::string why_no_prompt(const Document& document) {
         return "This trace contains task scores but no prompt. See the view Task scores.";
     if (document.reader()->has({}, trace::schema::model::spectrum_q))
         return "This trace contains a model but no prompt. See the view Spectrum.";
-    return "This trace contains rows of results but no prompt. The command `kvscope inspect` prints their means.";
+    return "This trace contains rows of results but no prompt. Report shows their table and curves.";
 }
 
 std::string open_trace_or_demo() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
@@ -31,9 +32,9 @@ class ReportView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
-        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty()))
-            return draw_nothing(context, open_trace_or_demo() + " to make figures.");
+        if (!focus) return draw_nothing(context, open_trace_or_demo() + " to make figures.");
+        find_first_figure(*focus);
+        if (first_.empty()) return draw_nothing(context, why_no_prompt(*focus));
         const float em = ImGui::GetFontSize();
         const float height = ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("figures", {14 * em, height});
@@ -52,7 +53,7 @@ class ReportView : public View {
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        return request_for(session, analysis::figure_definition(chosen_));
+        return request_for(session, analysis::figure_definition(shown_name()));
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -83,6 +84,37 @@ class ReportView : public View {
     }
 
  private:
+    std::string shown_name() const { return !chosen_.empty() ? chosen_ : !first_.empty() ? first_ : "retention"; }
+
+    void find_first_figure(const Document& focus) {
+        const std::string stamp = fmt::format("{} {}", focus.id(), focus.stamp());
+        if (std::exchange(first_stamp_, stamp) == stamp) return;
+        first_ = "retention";
+        if (focus.prompt < focus.reader()->n_prompts()) return;
+        const auto can_draw = [&](const FigureDefinition& definition) {
+            return reason_against(definition, focus).empty();
+        };
+        const auto all = analysis::figure_definitions();
+        const auto found = std::ranges::find_if(all, can_draw);
+        const auto& table = analysis::figure_definition("results-table");
+        first_ = can_draw(table) ? table.name : found == all.end() ? "" : found->name;
+    }
+
+    /// Returns why a trace without prompts cannot have the figure, or an empty text.
+    static std::string reason_against(const FigureDefinition& definition, const Document& document) {
+        try {
+            return analysis::why_no_figure(definition, *document.reader(), {});
+        } catch (const analysis::FigureError& error) {
+            return error.what();
+        }
+    }
+
+    std::string why_no_figure(const Document& document) const {
+        const bool has_prompt = document.prompt < document.reader()->n_prompts();
+        return has_prompt ? std::string("no run of this trace can be shown")
+                          : reason_against(analysis::figure_definition(shown_name()), document);
+    }
+
     static bool heeds(const FigureDefinition& definition, const char* option) {
         return analysis::find_option(definition, option) != nullptr;
     }
@@ -133,7 +165,7 @@ class ReportView : public View {
             papers[definition.paper.substr(0, definition.paper.find(','))].push_back(&definition);
         const auto entry = [&](const FigureDefinition& definition) {
             const std::string label = fmt::format("{}##report {}", definition.title, definition.name);
-            if (ImGui::Selectable(label.c_str(), definition.name == chosen_)) {
+            if (ImGui::Selectable(label.c_str(), definition.name == shown_name())) {
                 chosen_ = definition.name;
                 page_ = 0;
             }
@@ -158,11 +190,12 @@ class ReportView : public View {
 
     void draw_preview(Context& context) {
         Session& session = context.session;
-        const std::string no_difference = why_no_difference(session, heeds_runs(analysis::figure_definition(chosen_)));
-        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty())
+        const std::string no_difference =
+            why_no_difference(session, heeds_runs(analysis::figure_definition(shown_name())));
+        if (traces_ == Traces::difference && shown_name() != "difference" && !no_difference.empty())
             return draw_nothing(context, no_difference);
         const auto request = figure(session);
-        if (!request) return;
+        if (!request) return draw_nothing(context, why_no_figure(*session.focus()));
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float em = ImGui::GetFontSize();
         const float words = 5.5f * em;
@@ -217,7 +250,7 @@ class ReportView : public View {
     }
 
     void draw_options(Context& context) {
-        const FigureDefinition& definition = analysis::figure_definition(chosen_);
+        const FigureDefinition& definition = analysis::figure_definition(shown_name());
         text_in(context.fonts.bold, "Size");
         const auto width = [&](const char* label, float mm) {
             if (ImGui::RadioButton(label, width_mm_ == mm)) width_mm_ = mm;
@@ -241,7 +274,7 @@ class ReportView : public View {
 
         ImGui::Spacing();
         text_in(context.fonts.bold, "Contents of the figure");
-        if (chosen_ != "difference") draw_traces_choice("report", context.session, traces_);
+        if (shown_name() != "difference") draw_traces_choice("report", context.session, traces_);
         draw_report_choices(context, definition, choices_[definition.name]);
 
         ImGui::Spacing();
@@ -289,7 +322,7 @@ class ReportView : public View {
 
     void ask_for_file(Context& context) {
         export_.ask_for_file(context.session.tasks, context.host.files,
-                             for_file(context.session, analysis::figure_definition(chosen_)),
+                             for_file(context.session, analysis::figure_definition(shown_name())),
                              export_options(context.session), context.host.notice, lifetime_.watch());
     }
 
@@ -302,8 +335,11 @@ class ReportView : public View {
                                export_options(context.session), context.host.notice, lifetime_.watch());
     }
 
-    std::string chosen_ = "retention";
-    size_t page_ = 0;  ///< page of the preview
+    std::string chosen_;  ///< the chosen figure; empty: none is chosen
+    std::string first_ =
+        "retention";           ///< the figure for the trace in focus if none is chosen; empty: none can be drawn
+    std::string first_stamp_;  ///< of the trace to which `first_` belongs
+    size_t page_ = 0;          ///< page of the preview
     Traces traces_ = Traces::all;
     std::map<std::string, ReportChoices> choices_;
     float width_mm_ = 0;
