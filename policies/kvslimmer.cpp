@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/counted.h"
 #include "policies/bases/merging_policy.h"
 #include "policies/methods/running_entry_averages.h"
 
@@ -155,9 +156,9 @@ class KvSlimmer : public MergingPolicy {
         MergingPolicy::begin(context);
         if (merges_while_decoding_ && context.budget <= sinks() + 1)
             throw BudgetError(
-                fmt::format("decode_merge: a budget of {} entries, {} of them sinks, leaves no entries to merge "
+                fmt::format("decode_merge: a budget of {}, {} of them sinks, leaves no entries to merge "
                             "decoded tokens into. Give at least {} entries, or fewer sinks.",
-                            context.budget, sinks(), sinks() + 2));
+                            counted(context.budget, "entry"), sinks(), sinks() + 2));
         if (as_published_ && merges_while_decoding_)
             throw BudgetError(
                 "weights=published follows the published code, which does not merge during decoding. Switch off "

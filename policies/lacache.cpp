@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "common/counted.h"
 #include "policies/api/common_parameters.h"
 #include "policies/api/definition.h"
 
@@ -26,7 +27,7 @@ class LaCache : public Policy {
     void begin(const RunContext& context) override {
         const int64_t recent = context.shape.n_layers;
         if (context.budget < context.n_tokens && context.budget <= given_sinks_.value_or(0) + recent) {
-            throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
+            throw BudgetError("a budget of " + counted(context.budget, "entry") + " is not above the " +
                               (given_sinks_ ? std::to_string(*given_sinks_) + " sinks and the " : "") +
                               std::to_string(recent) +
                               " last entries (one per layer), which are always kept. Give a larger budget.");

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/counted.h"
 #include "policies/api/definition.h"
 #include "policies/api/policy_errors.h"
 
@@ -78,8 +79,7 @@ class LlmLingua2 : public Policy, public FiltersPrompt {
         const auto n_forced = static_cast<int64_t>(candidates - order.begin());
         if (context_.budget < context_.n_tokens && context_.budget <= n_forced)
             throw BudgetError(
-                "a budget of " + std::to_string(context_.budget) + " tokens is not above the " +
-                std::to_string(n_forced) +
+                "a budget of " + counted(context_.budget, "token") + " is not above the " + std::to_string(n_forced) +
                 " tokens of the chat template and the question, which are always kept. Give a larger budget.");
         std::sort(candidates, order.end(), [&](uint32_t a, uint32_t b) {
             return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "common/counted.h"
 #include "kernels/select_topk.h"
 #include "kernels/threads/parallel.h"
 #include "policies/api/common_parameters.h"
@@ -33,8 +34,8 @@ class LongCache : public Policy, public Gathers {
         recent_ = given_recent_.value_or(std::max<int64_t>(context.budget - sinks_, 0) / 2);
         if (context.budget < context.n_tokens && context.budget <= sinks_ + recent_) {
             throw BudgetError(
-                "a budget of " + std::to_string(context.budget) + " entries is not above the " +
-                std::to_string(sinks_) + " sinks and the " + std::to_string(recent_) +
+                "a budget of " + counted(context.budget, "entry") + " is not above the " + std::to_string(sinks_) +
+                " sinks and the " + std::to_string(recent_) +
                 " recent entries, which are always kept. Give a larger budget, fewer sinks or a smaller `recent`.");
         }
         context_ = context;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/counted.h"
 #include "policies/api/common_parameters.h"
 #include "policies/api/definition.h"
 #include "policies/methods/decode_step_entries.h"
@@ -16,7 +17,7 @@ class StreamingLlm : public Policy, public Gathers {
 
     void begin(const RunContext& context) override {
         if (context.budget <= sinks_ && (context.budget < context.n_tokens || rolling_)) {
-            throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
+            throw BudgetError("a budget of " + counted(context.budget, "entry") + " is not above the " +
                               std::to_string(sinks_) +
                               " sinks, which are always kept. Give a larger budget or fewer sinks.");
         }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/counted.h"
+
 namespace kvscope::policies {
 namespace {
 
@@ -56,9 +58,9 @@ MergingPolicy::MergingPolicy(const ParameterValues& values)
 void MergingPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
         throw BudgetError(
-            fmt::format("a budget of {} entries, {} of them sinks, leaves no entries to merge into. Give at least {} "
+            fmt::format("a budget of {}, {} of them sinks, leaves no entries to merge into. Give at least {} "
                         "entries, or fewer sinks.",
-                        context.budget, sinks_, sinks_ + 2));
+                        counted(context.budget, "entry"), sinks_, sinks_ + 2));
     context_ = context;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/counted.h"
 #include "policies/api/further_interfaces.h"
 #include "policies/bases/score_operations.h"
 
@@ -17,7 +18,7 @@ void ScoringPolicy::begin(const RunContext& context) {
     recent_ = recent_entries(values_, context.budget);
     const bool evicts_while_decoding = dynamic_cast<const EvictsWhileDecoding*>(this) != nullptr;
     if (context.budget <= recent_ && (context.budget < context.n_tokens || evicts_while_decoding)) {
-        throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
+        throw BudgetError("a budget of " + counted(context.budget, "entry") + " is not above the " +
                           std::to_string(recent_) +
                           " recent entries, which are always kept. Give a larger budget or a smaller `recent`.");
     }

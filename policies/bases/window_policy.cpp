@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/counted.h"
 #include "policies/bases/score_operations.h"
 
 namespace kvscope::policies {
@@ -16,7 +17,7 @@ Needs WindowPolicy::needs() const { return {.window_queries = window_}; }
 
 void WindowPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= window_) {
-        throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the window of " +
+        throw BudgetError("a budget of " + counted(context.budget, "entry") + " is not above the window of " +
                           std::to_string(window_) + ", which is always kept. Give a budget above " +
                           std::to_string(window_) + ", or a smaller window.");
     }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 #include "app/program/engine/token_clock.h"
 #include "app/program/engine/trace_size.h"
 #include "app/program/version.h"
+#include "common/counted.h"
 #include "common/json.h"
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
@@ -514,10 +516,11 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         trace::Writer writer(job.output, recipe, options);
         is_begun = !writer.resumed();
         if (only_rows ? n_prompts_there > 0 : writer.extends())
-            progress.message(fmt::format("extending {} from {} {} with {} runs each to {} {} with {} runs each",
-                                         job.output.string(), n_prompts_there, job.task ? "samples" : "prompts",
-                                         n_plans_there, prompts.size(), job.task ? "samples" : "prompts",
-                                         plans.size()));
+            progress.message(fmt::format("extending {} from {} with {} each to {} with {} each", job.output.string(),
+                                         counted(static_cast<int64_t>(n_prompts_there), job.task ? "sample" : "prompt"),
+                                         counted(static_cast<int64_t>(n_plans_there), "run"),
+                                         counted(std::ssize(prompts), job.task ? "sample" : "prompt"),
+                                         counted(std::ssize(plans), "run")));
         if (writer.resumed())
             progress.message(fmt::format(
                 "resuming {}{}", job.output.string(),
