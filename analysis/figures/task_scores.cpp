@@ -19,6 +19,7 @@
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "common/counted.h"
 #include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
@@ -369,18 +370,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
-    constexpr std::string_view not_usable = "Not usable: ";
     const std::vector<std::string> all_verdicts = verdicts(scores.rows);
-    const std::string verdict = assess_task_validity(scores.rows);
     figure.caption =
-        fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
+        fmt::format("Mean scores over {} of {}{}. {}", counted(std::ssize(samples), "sample"), scores.task,
                     source == Source::depths
                         ? ""
                         : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
                     fmt::join(all_verdicts, " "));
-    if (source != Source::depths && verdict.starts_with(not_usable))
-        figure.panels.front().note =
-            "not usable: " + verdict.substr(not_usable.size(), verdict.find_first_of(";(") - not_usable.size());
+    if (source != Source::depths) figure.panels.front().note = first_obstacle_to_comparison(scores.rows);
     complete_figure(figure, reader, options, {});
     return figure;
 }

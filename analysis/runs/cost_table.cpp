@@ -26,7 +26,7 @@ std::vector<Column> columns() {
             {"removed_share", "Removed", "", ColumnType::real, 3},
             {"coverage", "Coverage", "", ColumnType::real, 3, Best::highest},
             {"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest},
-            {"kl_stderr_over_steps", "KL s.e. over steps", "nats", ColumnType::real, 4},
+            {"kl_stderr_over_steps", "KL std. error", "nats", ColumnType::real, 4},
             {"kl_steps", "KL steps", "", ColumnType::integer},
             {"agreement", "Agreement", "", ColumnType::real, 3, Best::highest},
             {"attention_kept", "Attn kept", "", ColumnType::real, 3, Best::highest},

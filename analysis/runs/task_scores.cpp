@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "analysis/runs/row_settings.h"
 #include "analysis/statistics/paired_difference.h"
+#include "common/counted.h"
 #include "common/hidden_question.h"
 #include "policies/registry/policy_from_record.h"
 #include "policies/registry/registry.h"
@@ -201,9 +203,10 @@ std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> 
     for (const auto& group : group_results_by_setting_and_budget(rows)) {
         const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
         for (const auto& [reason, samples] : group.failures) {
-            const std::string which = samples.size() == n_samples ? fmt::format("all {} samples", n_samples)
-                                                                  : fmt::format("{} of {} samples ({})", samples.size(),
-                                                                                n_samples, named(samples));
+            const std::string which =
+                samples.size() == n_samples
+                    ? (n_samples == 1 ? "the only sample" : fmt::format("all {} samples", n_samples))
+                    : fmt::format("{} of {} samples ({})", samples.size(), n_samples, named(samples));
             failures.push_back(fmt::format("{} @ {} failed in {}: {}", group.label(), group.budget, which, reason));
         }
     }
@@ -219,14 +222,14 @@ bool breaks_off(const std::string& answer) {
 }
 
 std::string wrong_answers(const TaskGroup& full, double mean) {
-    std::string text = fmt::format("the full run is right in {:.1f} %, but 90 % are needed", 100 * mean);
+    std::string text = fmt::format("The full run is right in {:.1f} %; at least 90 % are needed.", 100 * mean);
     const auto n_wrong =
         std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
     const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
         return row->score < 0.5 && breaks_off(row->prediction);
     });
     if (2 * n_broken > n_wrong)
-        text += fmt::format(" ({} of its {} wrong answers end within a sentence: allow more tokens with -n)", n_broken,
+        text += fmt::format(" {} of its {} wrong answers end within a sentence: allow more tokens with -n.", n_broken,
                             n_wrong);
     return text;
 }
@@ -248,7 +251,13 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
     return !scores.empty() && paired_difference(scores, scores_of_b, Clusters(contexts)).estimate.interval.low > 0;
 }
 
-std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
+/// What the rows of one model say about the comparison of policies.
+struct Validity {
+    std::vector<std::string> obstacles;  ///< sentences
+    std::string numbers;                 ///< the sentence that is printed if there are no obstacles
+};
+
+Validity validity_of_model(std::span<const trace::ResultRow> rows) {
     // No model reaches 90 % of a graded score such as F1.
     const bool are_graded = std::ranges::any_of(rows, is_graded);
     const auto groups = group_results_by_setting_and_budget(rows);
@@ -261,29 +270,53 @@ std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
         if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
             random = &group;
     }
-    if (!full) return "Not usable: the full run has no answers.";
-    std::vector<std::string> missing;
-    if (full->answered.size() < 60)
-        missing.push_back(fmt::format("there are only {} samples, but 60 are needed", full->answered.size()));
-    if (!are_graded && mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
+    if (!full) return {{"The full run has no answers, so that policies cannot be compared with it."}, {}};
+    Validity validity;
+    auto& obstacles = validity.obstacles;
+    constexpr size_t fewest = 60;
+    if (full->answered.size() < fewest)
+        obstacles.push_back(
+            fmt::format("Too few samples to compare policies: {}; use at least {}.", full->answered.size(), fewest));
+    if (!are_graded && mean(*full) < 0.9) obstacles.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
-        missing.emplace_back("there is no run of the policy `random` to show the chance level");
-    } else if (are_graded) {
-        if (!is_better(*full, *random))
-            missing.push_back(
-                fmt::format("full's score of {:.1f} % is not distinguishable from the {:.1f} % of random at {}",
-                            100 * mean(*full), 100 * mean(*random), random->budget));
-    } else if (mean(*random) > 0.1 && mean(*full) >= 0.9) {
-        missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
-                                      random->budget, 100 * mean(*random)));
+        obstacles.emplace_back("The chance level is unknown; add the policy `random`.");
+        return validity;
     }
-    if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
-    return fmt::format("Usable: {} samples; full {} {:.1f} %, random at {} {} {:.1f} %.", full->answered.size(),
-                       are_graded ? "scores" : "is right in", 100 * mean(*full), random->budget,
-                       are_graded ? "scores" : "in", 100 * mean(*random));
+    if (are_graded) {
+        if (!is_better(*full, *random))
+            obstacles.push_back(fmt::format(
+                "The full run's score of {:.1f} % is not distinguishable from the {:.1f} % of random at {}.",
+                100 * mean(*full), 100 * mean(*random), random->budget));
+    } else if (mean(*random) > 0.1 && mean(*full) >= 0.9) {
+        obstacles.push_back(
+            fmt::format("The task is too easy: random at {} is right in {:.1f} %; use a task with at "
+                        "most 10 %.",
+                        random->budget, 100 * mean(*random)));
+    }
+    validity.numbers = fmt::format("Usable: {} samples; full {} {:.1f} %, random at {} {} {:.1f} %.",
+                                   full->answered.size(), are_graded ? "scores" : "is right in", 100 * mean(*full),
+                                   random->budget, are_graded ? "scores" : "in", 100 * mean(*random));
+    return validity;
+}
+
+std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
+    const Validity validity = validity_of_model(rows);
+    return validity.obstacles.empty() ? validity.numbers : fmt::format("{}", fmt::join(validity.obstacles, " "));
 }
 
 }  // namespace
+
+std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows) {
+    const bool is_of_one_model =
+        std::ranges::all_of(rows, [&](const trace::ResultRow& row) { return row.model == rows.front().model; });
+    if (!is_of_one_model) return {};
+    const std::vector<std::string> obstacles = validity_of_model(rows).obstacles;
+    if (obstacles.empty()) return {};
+    std::string first = obstacles.front().substr(0, obstacles.front().find(';'));
+    if (first.ends_with('.')) first.pop_back();
+    first.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(first.front())));
+    return first;
+}
 
 std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     std::map<std::string, std::vector<trace::ResultRow>> by_model;
@@ -321,25 +354,33 @@ std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows
                : fmt::format("Nothing is dropped from a prompt with no more tokens than the budget: {}.", text);
 }
 
-std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {
+std::string windows_in_words(const WindowsOfPolicies& windows_of_policies) {
+    std::map<int64_t, std::set<std::string>> names_by_window;
+    for (const auto& [policy, settings_by_window] : windows_of_policies)
+        for (const auto& [window, settings] : settings_by_window) {
+            if (settings_by_window.size() == 1)
+                names_by_window[window].insert(policy);
+            else
+                names_by_window[window].insert(settings.begin(), settings.end());
+        }
     std::string text;
-    for (const auto& [window, policies] : policies_by_window)
-        text +=
-            fmt::format("{} {} queries: {}", text.empty() ? "window of" : "; of", window, fmt::join(policies, ", "));
+    for (const auto& [window, names] : names_by_window)
+        text += fmt::format("{} {}: {}", text.empty() ? "window of" : "; of", counted(window, "query"),
+                            fmt::join(names, ", "));
     return text;
 }
 
 std::string describe_policy_windows(std::span<const trace::ResultRow> rows) {
-    std::map<int64_t, std::set<std::string>> policies_by_window;
+    WindowsOfPolicies windows;
     for (const auto& row : rows) {
         try {
             const auto spec = policies::policy_from_record(row.policy, row.parameters_json);
-            if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
+            if (spec.values.has("window")) windows[row.policy][spec.values.integer("window")].insert(spec.label());
         } catch (const policies::ParameterError&) {
             // This version does not know the policy or one of its parameters.
         }
     }
-    return windows_in_words(policies_by_window);
+    return windows_in_words(windows);
 }
 
 }  // namespace kvscope::analysis

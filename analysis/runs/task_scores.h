@@ -83,16 +83,22 @@ struct GroupNames {
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 [[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
 
-/// Says in one sentence whether the results are usable. Requirements: at least 60 samples; `full` is right in at least
-/// 90 % of them, `random` at its smallest budget in at most 10 %; for graded scores, `full` is distinguishably better
-/// than `random`. Warns if most wrong answers of `full` were cut off.
+/// Says whether the results are usable to compare policies, or what prevents the comparison. Requirements: at least 60
+/// samples; `full` is right in at least 90 % of them, `random` at its smallest budget in at most 10 %; for graded
+/// scores, `full` is distinguishably better than `random`. Warns if most wrong answers of `full` were cut off.
 [[nodiscard]] std::string assess_task_validity(std::span<const trace::ResultRow> rows);
+/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6", for the rows of one model;
+/// empty if there is no obstacle, or if the rows have several models.
+[[nodiscard]] std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.
 [[nodiscard]] std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
 
-/// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
-[[nodiscard]] std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
+/// Settings by policy and window.
+using WindowsOfPolicies = std::map<std::string, std::map<int64_t, std::set<std::string>>>;
+/// Returns the windows of the policies: "window of 8 queries: aperturekv, snapkv:window=8; of 32 queries: h2o, snapkv";
+/// empty if none has a window. Settings are named only if a policy has several windows.
+[[nodiscard]] std::string windows_in_words(const WindowsOfPolicies& windows_of_policies);
 [[nodiscard]] std::string describe_policy_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

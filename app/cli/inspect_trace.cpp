@@ -14,11 +14,13 @@
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/cost_table.h"
 #include "analysis/runs/extrapolated_memory.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/runs/task_scores.h"
 #include "analysis/tables/table_format.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/options/run_options.h"
+#include "policies/registry/registry.h"
 #include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
 #include "trace/shard.h"
@@ -82,8 +84,8 @@ std::string describe_prompt(const trace::Reader& reader, int index, bool whole_t
     const auto& prompt = reader.prompt(index);
     std::string text = fmt::format("\nprompt {} '{}': {} tokens", index, one_line(prompt.name), prompt.n_tokens);
     if (!prompt.question.empty())
-        text += fmt::format(", {} of them before the question; policies {}", prompt.n_context,
-                            prompt.query_aware ? "saw the question" : "did not see the question");
+        text += fmt::format(", {} of them before the question; question {}", prompt.n_context,
+                            prompt.query_aware ? "seen" : "hidden");
     text += fmt::format("\n  template {}, end-of-text ids", prompt.chat_template.empty() ? "none" : "applied");
     for (const int32_t id : prompt.eos_ids) text += fmt::format(" {}", id);
     text += fmt::format(", {}\n", prompt.truncated ? "cut" : "not truncated");
@@ -144,10 +146,14 @@ analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryC
 
 /// Returns "window of 8 queries: aperturekv; of 32 queries: h2o, snapkv", or an empty text if no run has a window.
 std::string windows_of_runs(const trace::Reader& reader, int prompt) {
-    std::map<int64_t, std::set<std::string>> policies_by_window;
-    for (const auto& run : reader.runs(prompt))
-        if (run.window > 0) policies_by_window[run.window].insert(one_line(run.policy));
-    return analysis::windows_in_words(policies_by_window);
+    analysis::WindowsOfPolicies windows;
+    for (const auto& run : reader.runs(prompt)) {
+        if (run.window <= 0) continue;
+        const std::string label = analysis::recorded_or_default_label(run);
+        const auto setting = policies::label_without_budget(label);
+        windows[one_line(run.policy)][run.window].insert(one_line(setting.empty() ? label : std::string(setting)));
+    }
+    return analysis::windows_in_words(windows);
 }
 
 std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryColumns& memory, Problems& problems) {
@@ -405,10 +411,10 @@ std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
     const auto is_known = [&](int64_t seen) {
         return std::ranges::find(rows, seen, &trace::ResultRow::question_seen) != rows.end();
     };
-    const char* const saw = !is_known(0)   ? "saw the question"
-                            : !is_known(1) ? "did not see the question"
-                                           : "saw the question, except where it is hidden";
-    return fmt::format("policies {}{}{}", saw, text.empty() ? "" : "; ", text);
+    const char* const question = !is_known(0)   ? "question seen"
+                                 : !is_known(1) ? "question hidden"
+                                                : "question seen or hidden, as the names say";
+    return fmt::format("{}{}{}", question, text.empty() ? "" : "; ", text);
 }
 
 std::string tables_of_runs_and_answers(const trace::Reader& reader) {

@@ -24,7 +24,7 @@ struct MemoryColumns {
 /// Returns "scores of niah in %, with 95 % intervals; one column per budget", for task_scores_by_budget().
 [[nodiscard]] std::string caption_of_scores(std::string_view task);
 
-/// Returns a line about the policies of a task: "policies saw the question; window of 32 queries: h2o, snapkv".
+/// Returns a line about the policies of a task: "question seen; window of 32 queries: h2o, snapkv".
 [[nodiscard]] std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows);
 
 /// Returns the means over all prompts, and the question, table of runs and answers of each prompt if there are few.

@@ -144,7 +144,8 @@ TEST_CASE("models of one table have rows and verdicts of their own", "[task-scor
     CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
     CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
     CHECK(task_scores_by_budget(rows).rows.size() == 6);
-    CHECK_THAT(assess_task_validity(rows), Contains("a/good: Usable") && Contains("b/poor: Not usable"));
+    CHECK_THAT(assess_task_validity(rows),
+               Contains("a/good: Usable") && Contains("b/poor: The full run is right in 50.0 %"));
 }
 
 TEST_CASE("one sample of two models is two samples", "[task-scores]") {
@@ -180,12 +181,15 @@ TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     using Catch::Matchers::Contains;
     using Catch::Matchers::StartsWith;
     CHECK_THAT(assess_task_validity(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
-    CHECK_THAT(assess_task_validity(results(10, 2)), StartsWith("Not usable") && Contains("83.3 %"));
+    CHECK_THAT(assess_task_validity(results(10, 2)), StartsWith("The full run is right in 83.3 %; at least 90 %"));
     CHECK_THAT(assess_task_validity(results(0, 10)),
-               StartsWith("Not usable") && Contains("random at 64 is right in 16.7 %"));
+               StartsWith("The task is too easy: random at 64 is right in 16.7 %"));
     auto few = results(0, 0);
     few.resize(40);
-    CHECK_THAT(assess_task_validity(few), StartsWith("Not usable") && Contains("10 samples"));
+    CHECK_THAT(assess_task_validity(few), StartsWith("Too few samples to compare policies: 10; use at least 60."));
+    CHECK(first_obstacle_to_comparison(few) == "too few samples to compare policies: 10");
+    CHECK(first_obstacle_to_comparison(results(10, 2)) == "the full run is right in 83.3 %");
+    CHECK(first_obstacle_to_comparison(results(3, 2)).empty());
 }
 
 TEST_CASE("a graded score is usable if the full run is distinguishably better than random", "[task-scores]") {
@@ -201,9 +205,9 @@ TEST_CASE("a graded score is usable if the full run is distinguishably better th
                StartsWith("Usable: 60 samples; full scores 30.") && Contains("random at 64 scores 20.0 %"));
     for (auto& one : rows)
         if (one.policy == "random") one.score = 0.3 + (one.sample_id.size() == 1 ? 0.05 : -0.005);
-    CHECK_THAT(assess_task_validity(rows), StartsWith("Not usable") && Contains("not distinguishable"));
+    CHECK_THAT(assess_task_validity(rows), StartsWith("The full run's score of ") && Contains("not distinguishable"));
     std::erase_if(rows, [](const auto& one) { return one.policy == "random"; });
-    CHECK_THAT(assess_task_validity(rows), StartsWith("Not usable") && Contains("chance level"));
+    CHECK_THAT(assess_task_validity(rows), StartsWith("The chance level is unknown"));
 }
 
 TEST_CASE("rows with a seen and with a hidden question are separate groups", "[task-scores]") {
@@ -237,7 +241,7 @@ TEST_CASE("the windows of a task's policies are listed, including defaults", "[t
     rows[3].policy = "snapkv";
     rows[3].parameters_json = R"({"window": 8})";
     rows[4].policy = "of another program";
-    CHECK(describe_policy_windows(rows) == "window of 8 queries: snapkv; of 32 queries: snapkv");
+    CHECK(describe_policy_windows(rows) == "window of 8 queries: snapkv:window=8; of 32 queries: snapkv");
     CHECK(describe_policy_windows(std::span(rows).first(1)).empty());
 }
 
@@ -374,7 +378,7 @@ TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-
     CHECK(std::isnan(map.values[5]));  // no run at 48
     CHECK(test::layer_of<TextLabel>(figure, 0, 2).text == "50 [0, 100]");
     CHECK_THAT(figure.caption,
-               Catch::Matchers::Contains("4 samples of niah") && Catch::Matchers::Contains("Not usable"));
+               Catch::Matchers::Contains("4 samples of niah") && Catch::Matchers::Contains("Too few samples"));
     CHECK(test::table_of(sample.reader(), "task-scores", {}).rows.size() == 4);
 }
 

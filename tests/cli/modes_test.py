@@ -74,7 +74,7 @@ class Questions(ProgramTest):
         self.assertIn("no errors", done.stdout)
         for question in QUESTIONS:
             self.assertIn(question, done.stdout)
-        self.assertIn("did not see the question", done.stdout)
+        self.assertIn("question hidden", done.stdout)
 
     def test_each_question_is_a_prompt_with_the_same_context(self):
         self.assertEqual(sorted(self.both["prompts"]), ["0", "1"])
