@@ -30,7 +30,10 @@ void set_parameter(ParameterValues& values, std::string_view piece) {
             return;
         }
     }
-    throw ParameterError("expected parameter=value, found '" + std::string(piece) + "'.");
+    const bool is_value = piece.find_first_not_of("0123456789.-+eE") == std::string_view::npos;
+    throw ParameterError(
+        "expected parameter=value, found '" + std::string(piece) + "'." +
+        (is_value ? " For several values, repeat --policy, or give a range such as window=8-16*2." : ""));
 }
 
 }  // namespace
@@ -73,17 +76,21 @@ std::string_view label_without_budget(std::string_view label) {
 
 bool same_run_label(std::string_view a, std::string_view b) {
     if (a == b) return true;
-    const size_t at_a = a.rfind(before_budget), at_b = b.rfind(before_budget);
-    if (at_a == std::string_view::npos || at_b != at_a || a.substr(0, at_a) != b.substr(0, at_b)) return false;
-    const auto share_of = [at_a](std::string_view of) -> std::string {
+    const size_t at_a = a.rfind('@'), at_b = b.rfind('@');
+    if (at_a == std::string_view::npos || at_b == std::string_view::npos) return false;
+    if (trimmed(a.substr(0, at_a)) != trimmed(b.substr(0, at_b))) return false;
+    const std::string_view budget_a = trimmed(a.substr(at_a + 1)), budget_b = trimmed(b.substr(at_b + 1));
+    if (budget_a.empty() || budget_b.empty()) return false;
+    if (budget_a == budget_b) return true;
+    const auto share_of = [](std::string_view text) -> std::string {
         try {
-            const Budget budget = parse_budget(of.substr(at_a + before_budget.size()));
+            const Budget budget = parse_budget(text);
             return budget.is_share ? budget.label() : "";
         } catch (const BudgetError&) {
             return "";
         }
     };
-    return !share_of(a).empty() && share_of(a) == share_of(b);
+    return !share_of(budget_a).empty() && share_of(budget_a) == share_of(budget_b);
 }
 
 namespace {

@@ -39,7 +39,7 @@ struct PolicySpec {
 
 /// Returns "h2o:recent=16" for "h2o:recent=16 @ 64", or an empty text if the label has no budget.
 [[nodiscard]] std::string_view label_without_budget(std::string_view label);
-/// Whether two labels name the same run. The formats of a share are "think @ 75 %", "think @ 0.75" and "think @ 75%".
+/// Whether two labels name the same run. The formats of a share are "think @ 75 %", "think@0.75" and "think @ 75%".
 [[nodiscard]] bool same_run_label(std::string_view a, std::string_view b);
 
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError

@@ -125,7 +125,8 @@ TEST_CASE("unknown names are refused with the existing ones", "[registry]") {
     CHECK_THROWS_WITH(parse_policy(""), Contains("Unknown policy"));
     CHECK_THROWS_WITH(parse_policy("snapkv:windw=8"), Contains("snapkv") && Contains("Did you mean window"));
     CHECK_THROWS_WITH(parse_policy("full:window=8"), Contains("This policy has no parameters"));
-    CHECK_THROWS_WITH(parse_policy("snapkv:window"), Contains("parameter=value"));
+    CHECK_THROWS_WITH(parse_policy("snapkv:window"), Contains("parameter=value") && !Contains("range"));
+    CHECK_THROWS_WITH(parse_policy("snapkv:window=8,16"), Contains("repeat --policy, or give a range"));
     CHECK_THROWS_WITH(parse_policy("snapkv:window=8,,kernel=3"), Contains("between the commas"));
     CHECK_THROWS_WITH(parse_policy("pyramidkv:beta=0.5"), Contains("at least 1"));
     CHECK_THROWS_AS(parse_policy("snapkv:=8"), std::invalid_argument);
@@ -147,6 +148,10 @@ TEST_CASE("a share in a run's label may be written in other ways", "[registry]")
         CHECK_FALSE(same_run_label(label, "snapkv @ 20 %"));
     CHECK(same_run_label("think @ 75 %", "think @ 0.75"));
     CHECK(same_run_label("think @ 0.75", "think @ 75%"));
+    CHECK(same_run_label("think @ 75 %", "think@75%"));
+    CHECK(same_run_label("snapkv:window=8 @ 128", "snapkv:window=8@128"));
+    CHECK_FALSE(same_run_label("snapkv @ 128", "snapkv@12"));
+    CHECK_FALSE(same_run_label("@", "@ "));
     CHECK(same_run_label("think @ 16.67 %", "think @ 0.16666666666666666"));
     CHECK(same_run_label("snapkv @ 64 (what-if)", "snapkv @ 64 (what-if)"));
     CHECK_FALSE(same_run_label("think @ 75 %", "think @ 0.7"));
