@@ -71,6 +71,9 @@ class Clean(ProgramTest):
             self.assertAlmostEqual(found[old.name]["days"], 7, delta=0.1)
             self.assertEqual(set(self.found("t", "--older-than", 6)), {old.name})
             self.assertTrue(old.exists())  # without --remove, nothing is removed
+            shown = self.made("clean", "t", "--older-than", 0).stdout
+            self.assertRegex(shown, r"old\.h5\.part .* 7 days ")
+            self.assertRegex(shown, r"new\.h5\.part .* \d+ (s|min) ")
             done = self.made("clean", "t", "--older-than", 6, "--remove")
             self.assertIn("1 removed: 5.0 kB", done.stderr)
             self.assertFalse(old.exists())
@@ -83,7 +86,8 @@ class Clean(ProgramTest):
             self.assertTrue(path.exists(), path)
         self.refuses(2, ["nowhere", "expected a folder, found nothing"], "clean", "nowhere")
         self.path("empty").mkdir()
-        self.assertIn("nothing to remove", self.made("clean", "empty").stderr)
+        self.assertIn("nothing to remove is older than 1 day\n", self.made("clean", "empty").stderr)
+        self.assertIn("nothing to remove\n", self.made("clean", "empty", "--older-than", 0).stderr)
 
     def test_the_cache(self):
         cache = self.path("cache/kvscope")

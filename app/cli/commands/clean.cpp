@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <exception>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "analysis/tables/table_format.h"
@@ -21,6 +23,7 @@
 #include "app/cli/option_validators.h"
 #include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
+#include "common/counted.h"
 #include "common/user_cache_folder.h"
 #include "trace/part_folder.h"
 
@@ -165,6 +168,19 @@ void remove(Leftover& leftover) {
     }
 }
 
+std::string days_text(double days) {
+    return days == std::floor(days) ? counted(static_cast<int64_t>(days), "day") : fmt::format("{} days", days);
+}
+
+/// Returns an age for people: "9 s", "12 min", "5 h" or "7 days".
+std::string age_text(double days) {
+    const double seconds = std::max(days * 86400, 0.0);
+    if (seconds < 60) return fmt::format("{:.0f} s", std::floor(seconds));
+    if (seconds < 3600) return fmt::format("{:.0f} min", std::floor(seconds / 60));
+    if (days < 2) return fmt::format("{:.0f} h", std::floor(seconds / 3600));
+    return fmt::format("{:.0f} days", std::floor(days));
+}
+
 analysis::Table table_of(const std::vector<Leftover>& leftovers, bool are_removed) {
     analysis::Table table{"leftovers",
                           "Leftovers",
@@ -180,6 +196,11 @@ analysis::Table table_of(const std::vector<Leftover>& leftovers, bool are_remove
                                                         : "removable";
         table.rows.push_back({{one.path.string(), one.kind, static_cast<int64_t>(one.bytes), one.days, state}});
     }
+    constexpr size_t age = 3;
+    analysis::Table readable = table;
+    readable.columns[age] = {"age", "Age", ""};
+    for (size_t i = 0; i < leftovers.size(); ++i) readable.rows[i].cells[age] = age_text(leftovers[i].days);
+    table.for_people = {std::move(readable)};
     return table;
 }
 
@@ -194,7 +215,9 @@ int act(const Arguments& arguments) {
     const size_t n = found.size() - static_cast<size_t>(n_kept);
     if (!arguments.format.is_text() || !found.empty()) arguments.format.print(table_of(found, arguments.remove));
     if (found.empty())
-        print_to_stderr(fmt::format("nothing to remove that has not changed for {} days", arguments.older_than_days));
+        print_to_stderr(arguments.older_than_days == 0
+                            ? std::string("nothing to remove")
+                            : "nothing to remove is older than " + days_text(arguments.older_than_days));
     else if (arguments.remove)
         print_to_stderr(fmt::format("{} removed: {}", n, analysis::format_bytes(bytes)));
     else
