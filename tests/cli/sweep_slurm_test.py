@@ -41,8 +41,14 @@ class Scripts(SweepTest):
                      variables={"PATH": str(self.folder)})
         self.refuses(2, ["--time", "need --slurm or --print-sbatch"], "sweep", "wrong.yaml", "--time", "1:00")
         self.assertIn("nothing to cancel", self.made("sweep", "wrong.yaml", "--cancel").stderr)
-        rows = json.loads(self.made("sweep", "wrong.yaml", "--status", "--format", "json").stdout)
-        self.assertEqual([row["state"] for row in rows], 8 * ["not submitted"] + ["not joined"])
+        self.assertEqual(self.states_without_slurm("wrong.yaml"), ["not begun"])
+        self.assertIn("The sweep was not submitted to Slurm.", self.made("sweep", "wrong.yaml", "--status").stdout)
+        self.states("wrong.yaml")
+        self.assertEqual(self.states_without_slurm("wrong.yaml"), ["finished"])
+
+    def states_without_slurm(self, sweep):
+        rows = json.loads(self.made("sweep", sweep, "--status", "--format", "json").stdout)
+        return [row["state"] for row in rows]
 
 
 @NEEDS_ENGINE

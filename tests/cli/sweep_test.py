@@ -265,7 +265,9 @@ n-predict: 2
                 ("prompts: x\nno-template: perhaps", "bad.yaml:2: expected no-template: true or false, found 'perhaps'"),
                 ("policy: h2o\n---\nbudget: 24", "bad.yaml:3: expected one document, found another after `---`"),
                 ("policy: h2o\nbudget: 24\n---\n", "bad.yaml:4: expected one document"),
-                ("policy: [h2o", "bad.yaml:"), ("- h2o", "bad.yaml:1: expected lines such as"), ("", "expected lines such as"),
+                ("policy: [h2o", "a list that begins with [ has no ]"),
+                ("policy: \"h2o", "a text in quotes has no closing quote"), ("policy: h2o}\n- x", "bad.yaml:"),
+                ("- h2o", "bad.yaml:1: expected lines such as"), ("", "expected lines such as"),
                 ("a: &a [*a]", "bad.yaml:1: unknown key 'a'"), ("[" * 5000, "bad.yaml"), ("\0", "bad.yaml")):
             with self.subTest(text[:60]):
                 self.path("bad.yaml").write_text(text)

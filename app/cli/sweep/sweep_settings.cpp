@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -36,6 +37,23 @@ void add_tasks(std::vector<std::string>& tasks, std::string_view list) {
             tasks.push_back(std::move(name));
 }
 
+/// Returns the cause of a message of yaml-cpp and its remedy.
+std::string explain_yaml_error(const std::string& message) {
+    constexpr std::pair<std::string_view, std::string_view> causes[] = {
+        {"end of sequence flow not found", "a list that begins with [ has no ]"},
+        {"end of map flow not found", "settings that begin with { have no }"},
+        {"illegal flow end", "found ] or } without the matching [ or {"},
+        {"illegal EOF in scalar", "a text in quotes has no closing quote"},
+        {"illegal tab when looking for indentation", "the line begins with a tab: use spaces"},
+        {"illegal map value", "found a second ':' in a line, or a wrong indentation: quote texts that contain ': '"},
+        {"end of map not found", "expected `option: value` with the same indentation as the lines above"},
+        {"end of sequence not found", "expected `- value` with the same indentation as the lines above"},
+    };
+    for (const auto& [found, cause] : causes)
+        if (message == found) return std::string(cause);
+    return fmt::format("the file is not valid YAML: {}", message);
+}
+
 class SweepFile {
  public:
     explicit SweepFile(const std::filesystem::path& path) : path_(path.string()) {
@@ -48,7 +66,7 @@ class SweepFile {
             if (!root.IsMap()) fail(root, "expected lines such as `policy: [snapkv, h2o]`, found no keys");
             read_keys(root, "");
         } catch (const YAML::Exception& error) {
-            throw std::invalid_argument(fmt::format("{}: {}", place(error.mark), error.msg));
+            throw std::invalid_argument(fmt::format("{}: {}", place(error.mark), explain_yaml_error(error.msg)));
         }
     }
 

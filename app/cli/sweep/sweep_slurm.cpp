@@ -209,12 +209,31 @@ std::vector<std::string> SlurmSweep::submit() {
     return lines;
 }
 
+bool SlurmSweep::has_attempts() const {
+    for (const SweepTrace& trace : traces_)
+        for (int number = 1; number <= n_shards_; ++number)
+            if (folder_.last_attempt({&trace, trace::Shard{number, n_shards_}})) return true;
+    return false;
+}
+
 analysis::Table SlurmSweep::status() const {
     analysis::Table table{
         "sweep",
         "Sweep",
         {{"trace", "Trace", ""}, {"shard", "Shard", ""}, {"state", "State", ""}, {"reason", "Reason", ""}},
         {}};
+    if (arrays_.empty() && !has_attempts()) {
+        table.note = "The sweep was not submitted to Slurm.";
+        for (const SweepTrace& trace : traces_) {
+            const auto attempt = folder_.last_attempt({&trace});
+            const char* const state = folder_.is_finished({&trace})                            ? "finished"
+                                      : attempt && attempt->exit_code && !attempt->is_complete ? "failed"
+                                      : folder_.begun_shards(trace)                            ? "unfinished"
+                                                                                               : "not begun";
+            table.rows.push_back({{trace.name, "all", state, attempt ? attempt->reason : ""}});
+        }
+        return table;
+    }
     const auto tasks = query_tasks().tasks;
     for (const SweepTrace& trace : traces_) {
         const bool is_joined = folder_.is_finished({&trace});

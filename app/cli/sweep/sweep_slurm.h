@@ -30,7 +30,7 @@ class SlurmSweep {
     /// @returns lines about what was submitted, with the reasons of earlier failures
     /// @throws std::runtime_error if Slurm's programs fail
     [[nodiscard]] std::vector<std::string> submit();
-    /// Returns a table with a row per shard and per joined trace.
+    /// Returns a table with a row per shard and per joined trace; for a sweep that was not submitted, a row per trace.
     [[nodiscard]] analysis::Table status() const;
     /// Cancels all submitted jobs. @returns a line about them
     [[nodiscard]] std::string cancel() const;
@@ -50,6 +50,8 @@ class SlurmSweep {
     [[nodiscard]] std::string join_script() const;
     [[nodiscard]] ShardState state_of(const SweepPart& part, std::span<const std::string> task) const;
     [[nodiscard]] Queue query_tasks() const;
+    /// Whether a shard of the array has begun, also without submit().
+    [[nodiscard]] bool has_attempts() const;
     void write_jobs() const;
 
     const SweepFolder& folder_;
