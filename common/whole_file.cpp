@@ -19,7 +19,6 @@ namespace {
 [[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
     const char* help = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
                        : error == EFBIG                   ? "; the file exceeds the size limit (ulimit -f)"
-                       : error == ENOENT                  ? "; does its folder exist?"
                                                           : "";
     throw FileNotWritten(fmt::format("{}: {} failed: {}{}", path.string(), doing, std::strerror(error), help), error);
 }
@@ -82,6 +81,9 @@ TemporaryFile::TemporaryFile(const std::filesystem::path& target) : target_(targ
             throw FileNotWritten(fmt::format("{}: no file can be created in {} ({}); choose another folder",
                                              target.string(), folder.string(), std::strerror(error)),
                                  error);
+        if ((error == ENOENT || error == ENOTDIR) && !std::filesystem::is_directory(folder, ignored))
+            throw FileNotWritten(
+                fmt::format("{} cannot be written: there is no folder {}", target.string(), folder.string()), error);
         fail(target, "creating a temporary file next to it", error);
     }
 }

@@ -39,6 +39,14 @@ class BadTraces(ProgramTest):
         self.path("empty.h5").write_bytes(b"")
         self.bad(self.path("empty.h5"))
 
+    def test_a_changed_byte_of_the_metadata(self):
+        path = self.copy("flip.h5")
+        data = bytearray(path.read_bytes())
+        data[data.index(b"version") + 1] ^= 1
+        path.write_bytes(data)
+        said = self.refuses(1, ["flip.h5", "damaged"], "inspect", "flip.h5")
+        self.assertNotIn("read attempts", said)
+
     def test_random_bytes(self):
         self.path("noise.h5").write_bytes(random.Random(1).randbytes(4000))
         self.bad(self.path("noise.h5"))

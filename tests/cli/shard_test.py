@@ -192,6 +192,7 @@ class Shards(ProgramTest):
         self.refuses(1, ["different jobs", "prompts: texts"], "join", one, two, "other.shard-3-of-3.h5", "-o", "no.h5")
         self.refuses(1, ["one.h5: expected a trace that a command with --shard wrote"], "join", "one.h5", "-o", "no.h5")
         self.refuses(1, ["nowhere.h5 does not exist"], "join", "nowhere.h5", "-o", "no.h5")
+        self.refuses(1, ["nowhere.h5 does not exist"], "join", "nowhere.h5")
         for output in ((), ("-o", "no.h5")):
             self.refuses(1, ["nowhere.shard-*-of-4.h5: no file matches this pattern"], "join", "nowhere.shard-*-of-4.h5", *output)
         self.refuses(2, ["choose the output with -o"], "join", "one.h5")

@@ -80,8 +80,10 @@ Result checked(Result result, const std::string& action) {
     H5Eclear2(H5E_DEFAULT);
     int why = std::exchange(noted_error, 0);
     if (why == 0 && error.out_of_memory) why = ENOMEM;
-    throw Failure(fmt::format("cannot {}: {}", action, why != 0 ? std::strerror(why) : error.message.c_str()),
-                  error.truncated && why == 0, why);
+    const char* reason = why != 0 ? std::strerror(why) : error.message.c_str();
+    if (why == 0 && error.message.find("checksum") != std::string::npos)
+        reason = "the file is damaged, because the checksum of its metadata is wrong";
+    throw Failure(fmt::format("cannot {}: {}", action, reason), error.truncated && why == 0, why);
 }
 template hid_t checked(hid_t, const std::string&);
 template int checked(int, const std::string&);

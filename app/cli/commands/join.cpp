@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/cli/command.h"
@@ -42,6 +43,7 @@ fs::path output_of(const Arguments& arguments) {
     if (!arguments.output.empty()) return arguments.output;
     const fs::path& first = arguments.shards.front();
     if (const auto output = trace::output_of_shard_file(first)) return *output;
+    if (std::error_code error; !fs::exists(first, error)) throw std::runtime_error(first.string() + " does not exist");
     throw std::invalid_argument(
         fmt::format("{} is not named like t.shard-1-of-4.h5: choose the output with -o", first.string()));
 }

@@ -32,8 +32,10 @@ CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
     std::vector<CLI::Option*> options = {
-        app.add_option("--chat-template", chat_template_,
-                       "Use the model's chat template; if combined with the next two options, the last one counts")
+        app.add_option(
+               "--chat-template", chat_template_,
+               "Use the model's chat template; of --chat-template, --apply-chat-template and --no-template, the "
+               "last one counts")
             ->transform(OneOf({"on", "off"}))
             ->capture_default_str(),
         app.add_flag_callback(

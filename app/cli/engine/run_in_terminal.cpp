@@ -99,9 +99,9 @@ class Batch {
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
         if (!is_alone && !lines.empty())
-            progress_.message(
-                "the other prompts have other lengths: a budget in entries keeps another share of them, and a share "
-                "keeps another number of entries");
+            progress_.message(fmt::format(
+                "Counts and shares above are for {}; they differ for the other prompts, which have other lengths.",
+                prompts_.front().name));
     }
 
  private:
