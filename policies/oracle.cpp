@@ -33,8 +33,8 @@ Definition oracle_definition() {
             "Pseudo-Queries, anonymous, under review",
         .summary =
             "Keeps the entries that receive the most attention in the full cache's answer, summed over the answer's "
-            "queries. With several questions on one context, the sum includes all answers. The oracle is an upper "
-            "bound, because other policies do not know the answer.",
+            "queries. With several questions on one context, the sum includes all answers. The oracle is an estimate "
+            "of the best selection: other policies do not know the answer.",
         .parameters = {reduce_parameter(), granularity_parameter(), key_positions_parameter()},
         .create = make_policy<Oracle>,
     };
