@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -135,6 +136,76 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
         made.remarks.push_back(fmt::format("failed, and the command repeats it: {}",
                                            attributes.message.empty() ? "unknown reason" : attributes.message));
     return made;
+}
+
+namespace {
+
+/// The runs of a recipe without the full run.
+struct RecipeRuns {
+    std::vector<std::string> policies, budgets;
+    bool is_grid = true;  ///< whether each policy ran at each budget
+};
+
+RecipeRuns runs_of_recipe(const nlohmann::ordered_json& recipe) {
+    RecipeRuns runs;
+    size_t n_with_budget = 0;
+    std::vector<std::string> with_budget;  // policies
+    const auto add = [](std::vector<std::string>& all, const std::string& one) {
+        if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    };
+    for (const auto& entry : recipe.at("runs")) {
+        const auto spec =
+            policies::policy_from_record(entry.at("policy").get<std::string>(), entry.at("parameters").dump());
+        if (spec.definition->is_full()) continue;
+        add(runs.policies, spec.label());
+        if (spec.own_share()) continue;
+        add(with_budget, spec.label());
+        add(runs.budgets, entry.at("budget").get<std::string>());
+        ++n_with_budget;
+    }
+    runs.is_grid = n_with_budget == with_budget.size() * runs.budgets.size();
+    return runs;
+}
+
+}  // namespace
+
+std::vector<Reproduction> reproductions_of_samples(const trace::Reader& reader, std::string_view model) {
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    if (!recipe.is_object() || !recipe.contains("prompts") || !recipe.contains("runs"))
+        return {{"", {"There are no commands, because the trace has no recipe: kvscope did not compute its results"}}};
+    std::vector<Reproduction> all;
+    try {
+        const RecipeRuns runs = runs_of_recipe(recipe);
+        engine::RunOptions options;
+        engine::read_options_from_recipe(recipe, options);
+        options.query_aware = engine::RunOptions().query_aware;  // each sample has its own
+        options.stored = engine::RunOptions().stored;
+        if (const std::string dtype = recipe.value("dtype", ""); dtype == "f32" || dtype == "bf16")
+            options.dtype = dtype;
+        for (const auto& entry : recipe.at("prompts")) {
+            if (!entry.contains("number")) continue;  // a prompt, not a sample
+            std::string name = entry.at("name");
+            if (!entry.at("query_aware").get<bool>()) name += ", question hidden";
+            ShellCommand command("kvscope run");
+            if (!model.empty()) command.add_path("-m", model);
+            command.add_path("--prompt-from", fmt::format("{}:{}", reader.path().string(), name));
+            for (const std::string& policy : runs.policies) command.add("--policy", policy);
+            if (!runs.budgets.empty()) command.add("--budget", fmt::format("{}", fmt::join(runs.budgets, ",")));
+            command.add(engine::to_command_line_options(options));
+            command.add_path("-o", fmt::format("{}-sample-{}.h5", reader.path().stem().string(), all.size()));
+            all.push_back({command.text(), {}});
+        }
+        if (!all.empty() && !runs.is_grid)
+            all.front().remarks.emplace_back(
+                "Not every policy ran at every budget: the commands also make the missing runs");
+    } catch (const std::exception& error) {
+        return {{"", {fmt::format("There are no commands, because the recipe cannot be used: {}", error.what())}}};
+    }
+    if (all.empty())
+        all.push_back({"",
+                       {"There are no commands, because the trace stores only rows of results, and no prompts. "
+                        "The command that made the trace repeats its runs"}});
+    return all;
 }
 
 std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, int run, std::string_view model,

@@ -21,6 +21,11 @@ struct Reproduction {
 [[nodiscard]] Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int run,
                                                std::string_view model = {}, std::string_view output = "again.h5");
 
+/// Returns a command for each sample of a task, which repeats all runs of the sample as a trace of its own. Without
+/// samples, returns a remark that says why there is no command.
+[[nodiscard]] std::vector<Reproduction> reproductions_of_samples(const trace::Reader& reader,
+                                                                 std::string_view model = {});
+
 [[nodiscard]] std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, int run,
                                                    std::string_view model = {}, std::string_view output = "again.h5");
 

@@ -104,6 +104,29 @@ std::vector<std::string> differences_of_entries(const nlohmann::json& there, con
     return found;
 }
 
+bool is_of_task(const nlohmann::json& recipe) { return recipe.is_object() && recipe.contains("task"); }
+
+/// Whether policies see the question of some prompts, but not of others.
+bool asks_in_both_ways(const nlohmann::json& prompts) {
+    const auto has = [&](bool seen) {
+        return std::ranges::any_of(prompts, [&](const nlohmann::json& prompt) {
+            const auto found = prompt.is_object() ? prompt.find("query_aware") : prompt.end();
+            return found != prompt.end() && *found == seen;
+        });
+    };
+    return has(true) && has(false);
+}
+
+nlohmann::json recipe_there(const std::filesystem::path& trace) {
+    try {
+        const h5::Guard guard;
+        const auto folder = std::filesystem::is_directory(trace) ? read_folder_record(trace) : std::nullopt;
+        return bounded_json::parse_or_discard(folder ? folder->recipe_json : Source(trace).root.recipe_json);
+    } catch (const TraceError&) {
+        return {};
+    }
+}
+
 }  // namespace
 
 std::string short_setting(std::string_view key, const nlohmann::json& value) {
@@ -133,20 +156,24 @@ bool can_extend_recipe_to(const std::string& part_json, const std::string& whole
                                 nlohmann::json(bounded_json::parse_or_discard(whole_json)));
 }
 
+std::string difference_of_commands(const nlohmann::json& recipe, const std::filesystem::path& trace) {
+    const nlohmann::json there = recipe_there(trace);
+    if (!has_lists(there) || !has_lists(recipe) || is_of_task(there) == is_of_task(recipe)) return {};
+    return fmt::format("was written by {}; {} cannot extend it", is_of_task(there) ? "eval" : "run",
+                       is_of_task(recipe) ? "eval" : "run");
+}
+
 std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace) {
-    nlohmann::json there;
-    try {
-        const h5::Guard guard;
-        const auto folder = std::filesystem::is_directory(trace) ? read_folder_record(trace) : std::nullopt;
-        there = bounded_json::parse_or_discard(folder ? folder->recipe_json : Source(trace).root.recipe_json);
-    } catch (const TraceError&) {
-        return {};
-    }
+    const nlohmann::json there = recipe_there(trace);
     if (!there.is_object() || !recipe.is_object()) return {};
     auto rest = there, wanted_rest = recipe;
     std::vector<std::string> found, lacking;
     if (has_lists(there) && has_lists(recipe)) {
+        const bool lacks_both = is_of_task(there) && is_of_task(recipe) && asks_in_both_ways(there["prompts"]) &&
+                                !asks_in_both_ways(recipe["prompts"]);
+        if (lacks_both) found.emplace_back("the command omits --query-aware both");
         for (const char* name : lists) {
+            if (lacks_both && name == lists[0]) continue;
             std::ranges::move(differences_of_entries(there[name], recipe[name], "the command omits"),
                               std::back_inserter(found));
             std::ranges::move(differences_of_entries(recipe[name], there[name], "the trace lacks"),

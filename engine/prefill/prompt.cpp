@@ -317,14 +317,36 @@ void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Rea
     require_room(model, stored, n_new, origin);
 }
 
+/// Returns the name of the first sample in a recipe's list of prompts; empty if there are only prompts.
+std::string first_sample(const nlohmann::json& entries) {
+    for (const nlohmann::json& entry : entries)
+        if (entry.is_object() && entry.contains("number")) return entry.value("name", "");
+    return {};
+}
+
+nlohmann::json recipe_entries(const trace::Reader& reader) {
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    return recipe.is_object() ? recipe.value("prompts", nlohmann::json::array()) : nlohmann::json();
+}
+
+/// Says why a trace has no prompt, and which sample can be read instead.
+std::string without_prompts(const trace::Reader& reader) {
+    const std::string file = reader.path().string(), sample = first_sample(recipe_entries(reader));
+    if (sample.empty()) return fmt::format("{}: the trace stores no prompts, so that none can be read from it", file);
+    return fmt::format("{}: the trace has no prompts, only samples of {}: name one, such as {}:{}", file,
+                       fmt::join(reader.result_tasks(), ", "), file, sample);
+}
+
 }  // namespace
 
 Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new,
                               const std::stop_token& stop) {
     const std::string file = reader.path().string();
-    if (prompt < 0 || prompt >= reader.n_prompts())
-        throw UsageError(
-            fmt::format("{}: there is no prompt {} in the trace, which has {}", file, prompt, reader.n_prompts()));
+    const int n = reader.n_prompts();
+    if (n == 0) throw UsageError(without_prompts(reader));
+    if (prompt < 0 || prompt >= n)
+        throw UsageError(n == 1 ? fmt::format("{}: there is no prompt {}; the trace has only prompt 0", file, prompt)
+                                : fmt::format("{}: there is no prompt {}; there are 0 to {}", file, prompt, n - 1));
     require_model_of(reader, model);
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
     Prompt stored;
@@ -348,14 +370,12 @@ Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, c
     const bool is_hidden = sample.ends_with(hidden_question_suffix);
     const std::string wanted = is_hidden ? sample.substr(0, sample.size() - hidden_question_suffix.size()) : sample;
     const std::string file = reader.path().string();
-    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
-    const auto entries = recipe.is_object() ? recipe.value("prompts", nlohmann::json::array()) : nlohmann::json();
+    const nlohmann::json entries = recipe_entries(reader);
+    const std::string first = first_sample(entries);
     const nlohmann::json* found = nullptr;
-    std::string first;
     for (const nlohmann::json& entry : entries) {
         if (!entry.is_object() || !entry.contains("number")) continue;  // a prompt, not a sample
         const auto name = entry.value("name", "");
-        if (first.empty()) first = name;
         if (name == wanted && (!found || entry.value("query_aware", true) != is_hidden)) found = &entry;
     }
     if (!found)

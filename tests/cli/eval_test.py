@@ -2,13 +2,14 @@
 """`kvscope eval`: messages about policies that cannot run, and samples added to finished ones."""
 
 import json
+import shlex
 import signal
 import time
 import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, SOURCE, ProgramTest, clock_model, csv_rows
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, SOURCE, TEXT, ProgramTest, clock_model, csv_rows
 
 
 def n_results(part):
@@ -84,7 +85,7 @@ class BothWays(ProgramTest):
         self.evaluate("hidden.h5", "off", 2)
         self.evaluate("both.h5", "on")
         done = self.evaluate("both.h5", "both", 2)
-        self.assertIn("extending both.h5 from 1 samples", done.stderr)
+        self.assertIn("extending both.h5 from 1 sample ", done.stderr)
         self.assertIn("niah-150-0.5-1, question hidden: ", done.stderr)
         self.assertRegex(done.stdout, r"h2o, question hidden +\d")
         both = self.rows("both.h5")
@@ -111,6 +112,44 @@ class BothWays(ProgramTest):
         self.assertEqual({row["answer"] for row in ranked},
                          {row["prediction"].decode() for row in both if row["question_seen"] == 0 and row["policy"] == b"h2o"})
         self.assertIn("question hidden", self.path("both.csv").read_text())
+        self.assertIn("question seen or hidden", self.made("inspect", "both.h5").stdout)
+        said = self.refuses(1, ["both.h5", "the command omits --query-aware both"], "eval", "-m", HF_MODEL, "--lengths", 150,
+                            "--depths", 0.5, "--samples", 2, "--policy", "h2o", "--budget", 32, "-n", 4, "-o", "both.h5")
+        self.assertNotIn("omits the prompt", said)
+
+
+@NEEDS_ENGINE
+class Samples(ProgramTest):
+    """What `run` and `inspect` say about a trace of samples."""
+
+    def test_a_trace_of_samples_has_no_prompts(self):
+        evaluation = ("-m", HF_MODEL, "--policy", "h2o", "--budget", "24,32", "-n", 2, "-q", "-o", "samples.h5")
+        self.made("eval", "--lengths", 150, "--depths", 0.5, "--samples", 1, *evaluation)
+        self.refuses(2, ["the trace has no prompts, only samples of niah: name one, such as samples.h5:niah-150-0.5-0"],
+                     "run", "-m", HF_MODEL, "--prompt-from", "samples.h5", "--policy", "h2o", "--budget", 32, "-o", "none.h5")
+        self.refuses(1, ["samples.h5 was written by eval; run cannot extend it"], "run", "-p", "a text", *evaluation)
+        said = self.made("inspect", "samples.h5", "--commands", "-m", HF_MODEL).stdout
+        self.assertEqual(said.count("\n"), 1, said)
+        command = shlex.split(said)
+        self.assertEqual(command[command.index("--prompt-from") + 1], "samples.h5:niah-150-0.5-0")
+        self.assertEqual(command[command.index("--budget") + 1], "24,32")
+        self.made(*command[1:])
+        with h5py.File(self.path("samples.h5")) as trace, h5py.File(self.path(command[-1])) as again:
+            rows, repeated = trace["results/niah"][:], again["results/prompts"][:]
+        for column in ("policy", "budget", "prediction", "prompt_hash", "kept_share"):
+            self.assertEqual(list(rows[column]), list(repeated[column]), column)
+
+    def test_a_trace_of_rows_has_no_commands(self):
+        self.made("run", "-m", HF_MODEL, "-p", TEXT, "--policy", "h2o", "--budget", 24, "-n", 2, "--record", "rows", "-o", "rows.h5")
+        self.assertIn("stores only rows of results", self.made("inspect", "rows.h5", "--commands").stdout)
+
+    def test_the_help_of_one_task(self):
+        whole, niah = (self.made("eval", *task, "--help").stdout for task in ((), ("--task", "niah")))
+        self.assertIn("(ruler)", whole)
+        self.assertIn("--lengths", niah)
+        self.assertIn("--query-aware", niah)
+        for other in ("(niah)", "(ruler)", "--subsets"):
+            self.assertNotIn(other, niah)
 
 
 @NEEDS_ENGINE

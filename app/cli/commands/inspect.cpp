@@ -50,6 +50,11 @@ std::string commands(const trace::Reader& reader, const std::string& model) {
             }
         }
     }
+    if (reader.n_prompts() > 0) return lines;
+    for (const auto& sample : analysis::reproductions_of_samples(reader, model)) {
+        for (const auto& text : sample.remarks) remark(text);
+        if (!sample.command.empty()) lines += sample.command + "\n";
+    }
     return lines;
 }
 

@@ -49,6 +49,11 @@ std::vector<std::string> with_values_of_ranges(const Parameter& parameter, std::
     return values;
 }
 
+std::string default_text(const Parameter& parameter) {
+    const std::string text = parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
+    return text.empty() ? "none" : text;
+}
+
 [[noreturn]] void refuse_option_of_another_task(const std::string& name, const engine::Task& task) {
     const auto other = std::ranges::find_if(engine::tasks(), [&](const engine::Task& one) {
         return std::ranges::find(one.parameters, name, &Parameter::name) != one.parameters.end();
@@ -68,10 +73,7 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
             Flag& flag = flags_[parameter.name];
             for (const std::string& choice : parameter.choices)
                 if (std::ranges::find(flag.choices, choice) == flag.choices.end()) flag.choices.push_back(choice);
-            std::string fallback =
-                parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
-            if (fallback.empty()) fallback = "none";
-            fallback += of_task;
+            const std::string fallback = default_text(parameter) + of_task;
             if (flag.option) {
                 flag.option->description(flag.option->get_description() + "; " + parameter.help + of_task);
                 flag.option->default_str(flag.option->get_default_str() + " or " + fallback);
@@ -88,9 +90,20 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
     }
     for (const auto& [name, flag] : flags_)
         if (!flag.choices.empty()) flag.option->transform(OneOf(flag.choices));
-    app.add_option("-n,--n-predict,--predict", n_new_, "Largest number of answer tokens")
-        ->check(WholeNumber(1))
-        ->default_str(n_new);
+    n_new_option_ = app.add_option("-n,--n-predict,--predict", n_new_, "Largest number of answer tokens")
+                        ->check(WholeNumber(1))
+                        ->default_str(n_new);
+}
+
+void TaskFlags::describe_only(const engine::Task& task) {
+    for (const auto& [name, flag] : flags_) {
+        const auto parameter = std::ranges::find(task.parameters, name, &Parameter::name);
+        if (parameter == task.parameters.end())
+            flag.option->group("");
+        else
+            flag.option->description(parameter->help)->default_str(default_text(*parameter));
+    }
+    n_new_option_->default_str(std::to_string(task.n_new));
 }
 
 policies::ParameterValues TaskFlags::read(const engine::Task& task, policies::ParameterValues defaults) const {

@@ -19,6 +19,8 @@ class TaskFlags {
     /// Returns `defaults`, overridden by the values that the user set for this task. For a `parse_complete_callback`.
     /// @throws CLI::ValidationError for values out of range; std::invalid_argument for options of other tasks
     [[nodiscard]] policies::ParameterValues read(const engine::Task& task, policies::ParameterValues defaults) const;
+    /// Hides the options of other tasks in the help, and the values of other tasks in the descriptions.
+    void describe_only(const engine::Task& task);
     [[nodiscard]] int64_t n_new(const engine::Task& task) const { return n_new_ > 0 ? n_new_ : task.n_new; }
 
  private:
@@ -29,6 +31,7 @@ class TaskFlags {
         std::vector<std::string> choices{};  ///< of all tasks; read() refuses those of other tasks
     };
     std::map<std::string, Flag> flags_;
+    CLI::Option* n_new_option_ = nullptr;
     int64_t n_new_ = 0;  ///< 0 for the task's default
 };
 

@@ -78,8 +78,10 @@ std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& job = arguments->job;
     arguments->terminal.model.declare(app);
-    app.add_option("--task,--tasks", arguments->task, "Benchmark task; `kvscope tasks` describes the tasks")
+    app.add_option("--task,--tasks", arguments->task,
+                   "Benchmark task; `kvscope tasks` describes the tasks, and `--task NAME --help` the options of one")
         ->transform(OneOf(defined_names(engine::tasks())))
+        ->each([arguments](const std::string& name) { arguments->flags.describe_only(engine::task_named(name)); })
         ->capture_default_str();
     declare_policy_and_budget_options(app, job);
     arguments->flags.declare(app, engine::tasks());
