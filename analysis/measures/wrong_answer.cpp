@@ -1,5 +1,7 @@
 #include "analysis/measures/wrong_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -160,6 +162,20 @@ void set_cause(trace::ResultRow& row, const WrongAnswer& answer) {
 void forget_cause(trace::ResultRow& row) {
     row.cause.clear();
     row.cause_layer = row.cause_head = row.cause_gap = trace::ResultRow::unknown;
+}
+
+std::string cause_in_words(const trace::ResultRow& row) {
+    if (row.cause == cause::kept)
+        return "The head that attends most to each token of the evidence keeps it. Other heads may have dropped it.";
+    if (row.cause == cause::little_attention)
+        return "Each dropped token of the evidence received less than 1/N of the window's attention in every head.";
+    if (row.cause == cause::few_slots)
+        return "Single heads had too few entries. A ranking over all heads of a layer would have kept the evidence.";
+    if (row.cause == cause::undetermined) return "Unknown: the evidence or its scores are not known.";
+    if (row.cause != cause::ranked_low) return row.cause;
+    const auto gap = static_cast<int64_t>(row.cause_gap);
+    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {} {}.",
+                       row.cause_head, row.cause_layer, gap, gap == 1 ? "entry" : "entries");
 }
 
 }  // namespace kvscope::analysis

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "analysis/measures/kept_sets.h"
@@ -60,5 +61,8 @@ void raise_peaks(std::span<const float> attention, std::size_t layer, std::size_
 void set_cause(trace::ResultRow& row, const WrongAnswer& answer);
 
 void forget_cause(trace::ResultRow& row);
+
+/// Returns a sentence on the row's cause; empty if the row has none.
+[[nodiscard]] std::string cause_in_words(const trace::ResultRow& row);
 
 }  // namespace kvscope::analysis

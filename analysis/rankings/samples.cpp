@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/measures/wrong_answer.h"
 #include "analysis/ranking.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/task_scores.h"
@@ -77,7 +78,8 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
                  {group.label(), group.budget, task, row.subset, name_of_sample(row, settings[i]), row.length,
                   known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(full_score - score),
                   question == questions.end() ? std::string() : question->second, expected_text(row.answers_json),
-                  answer_text(row), control == full.end() ? std::string() : answer_text(*control->second)});
+                  answer_text(row), control == full.end() ? std::string() : answer_text(*control->second),
+                  cause_in_words(row)});
     }
 }
 
@@ -95,7 +97,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"full_score", "Score of full", "", ColumnType::real, 3},
          Column{"lost", "Lost", "", ColumnType::real, 3}, Column{"question", "Question", ""},
          Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
-         Column{"full_answer", "Answer of full", ""}}));
+         Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of(reader);
     for (const std::string& task : tasks) {
         const auto results = reader.results(task);

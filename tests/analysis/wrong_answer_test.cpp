@@ -218,3 +218,15 @@ TEST_CASE("wrong-answers: counts by policy, budget and cause", "[results]") {
     options.runs = {"full"};
     CHECK_THROWS_WITH(made(reader, "wrong-answers", options), Contains("only the full run"));
 }
+
+TEST_CASE("a cause in words") {
+    trace::ResultRow row;
+    CHECK(cause_in_words(row).empty());
+    row.cause = cause::ranked_low;
+    row.cause_layer = 17;
+    row.cause_head = 2;
+    row.cause_gap = 23;
+    CHECK(cause_in_words(row) == "Head 2 of layer 17 ranked a token of the evidence too low. It lacked 23 entries.");
+    row.cause_gap = 1;
+    CHECK_THAT(cause_in_words(row), Contains("lacked 1 entry."));
+}

@@ -52,14 +52,14 @@ struct WhatIfWindow {
         return analysis::summarize_kept_entries(reader, 0, what_if(what_if.recorded(), budget));
     }
 
-    /// Whether the table shows this budget's entries and their difference from the recorded run.
+    /// Whether the table shows this budget's entries and, if it is wide enough, their difference from the recorded run.
     bool shows(int64_t budget) {
         const analysis::KeptSummary now = at(budget), recorded = at(20);
         const std::string text = driven.shown_text();
         INFO(text);
         const auto says = [&](const std::string& words) { return text.find(words) != std::string::npos; };
         return says(fmt::format("{:.1f} %", 100 * now.coverage)) && says(analysis::format_count(now.n_entries)) &&
-               says("−" + analysis::format_count(recorded.n_entries - now.n_entries));
+               (!says("change") || says("−" + analysis::format_count(recorded.n_entries - now.n_entries)));
     }
 };
 

@@ -108,10 +108,6 @@ OpenView& OpenViews::show(const ViewKind& kind) {
     const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
     OpenView& shown = first == views_.end() ? open(kind) : **first;
     give_keyboard(shown);
-    if (is_maximised() && shown.id() != maximised_) {
-        in_front_ = {shown.id()};  // the new tab would stay behind the maximized view
-        await_places();
-    }
     return shown;
 }
 

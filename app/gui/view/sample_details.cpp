@@ -10,7 +10,6 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
-#include "app/gui/view_data/sample_cause.h"
 #include "common/hidden_question.h"
 
 namespace kvscope::gui {
@@ -53,11 +52,12 @@ void draw_line(const char* name, const std::string& text) {
 void SampleDetails::show(const analysis::Table& samples, size_t row) {
     run_ = sample_run(samples, row);
     const auto text = [&](const char* column) { return text_in_row(samples, row, column); };
-    title_ = sample_title(text("sample"), text("policy"), text("budget"));
+    title_ = fmt::format("{}, {} @ {}", text("sample"), text("policy"), text("budget"));
     question_ = text("question");
     expected_ = text("expected");
     answer_ = text("answer");
     full_answer_ = text("full_answer");
+    cause_ = text("cause");
     scores_ = fmt::format("{} (full: {})", text("score"), text("full_score"));
 }
 
@@ -70,7 +70,7 @@ float SampleDetails::height(float room) const {
     return std::min(lines * ImGui::GetTextLineHeightWithSpacing(), 0.6f * room);
 }
 
-void SampleDetails::draw(Context& context, const Document& document, const std::string& cause) const {
+void SampleDetails::draw(Context& context, const Document& document) const {
     if (run_.sample.empty()) return quiet_text("Click a row to read its question and answers.");
     ImGui::BeginChild("sample", {0, 0}, ImGuiChildFlags_Borders);
     plain_text(title_);
@@ -91,7 +91,7 @@ void SampleDetails::draw(Context& context, const Document& document, const std::
     draw_line("Answer", answer_);
     draw_line("Full", full_answer_);
     draw_line("Score", scores_);
-    if (!cause.empty()) draw_line("Cause", cause);
+    if (!cause_.empty()) draw_line("Cause", cause_);
     ImGui::EndChild();
 }
 

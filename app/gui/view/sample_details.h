@@ -16,14 +16,12 @@ class SampleDetails {
     [[nodiscard]] bool shows(const analysis::Table& samples, size_t row) const;
     /// Returns the height in pixels. @param room height of the whole view
     [[nodiscard]] float height(float room) const;
-    /// Returns sample_title() of the shown sample, or "" if none is shown.
-    [[nodiscard]] const std::string& title() const { return title_; }
-    /// @param document trace of the sample @param cause of a wrong answer, in a sentence; may be empty
-    void draw(Context& context, const Document& document, const std::string& cause) const;
+    /// @param document trace of the sample
+    void draw(Context& context, const Document& document) const;
 
  private:
     SampleRun run_;  ///< of the shown sample; its sample is empty if none is shown
-    std::string title_, question_, expected_, answer_, full_answer_, scores_;
+    std::string title_, question_, expected_, answer_, full_answer_, scores_, cause_;
 };
 
 }  // namespace kvscope::gui

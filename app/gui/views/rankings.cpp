@@ -16,7 +16,6 @@
 #include "app/gui/view/view.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/ranked_rows.h"
-#include "app/gui/view_data/sample_cause.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -56,7 +55,7 @@ class RankingsView : public View {
         ImGui::BeginChild("rows", {0, has_details ? room - details_.height(room) : 0});
         draw_table(context, *shown_);
         ImGui::EndChild();
-        if (has_details) details_.draw(context, *request.document, cause_of_shown(session, *request.document));
+        if (has_details) details_.draw(context, *request.document);
     }
 
     std::optional<analysis::Table> table() const override {
@@ -90,17 +89,6 @@ class RankingsView : public View {
     }
 
  private:
-    std::string cause_of_shown(Session& session, const Document& document) const {
-        const std::string& title = details_.title();
-        if (title.empty()) return "";
-        const auto answer =
-            session.tasks.ask(cause_, "", fmt::format("{} {} {}", document.id(), document.stamp(), title),
-                              [reader = document.reader(), title](const std::stop_token& stop) {
-                                  return sample_cause(reader->with_stop(stop), title);
-                              });
-        return answer.current && answer.value ? *answer.value : "";
-    }
-
     /// Whether the trace in focus has samples of a task and no prompt.
     static bool is_of_samples(const Session& session) {
         const Document* focus = session.focus();
@@ -310,7 +298,6 @@ class RankingsView : public View {
     RowOrder order_;
     WantedSamples samples_;
     SampleDetails details_;
-    TaskSlot<std::string> cause_;
     TaskSlot<RankedRows> ranked_;
     TaskSlot<OrderedRows> ordered_;
     std::shared_ptr<const OrderedRows> shown_;
