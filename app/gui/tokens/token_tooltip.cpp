@@ -48,7 +48,7 @@ std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs
 void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     bool any = false;
     const float room = ImGui::GetCurrentWindow()->DC.TextWrapPos - ImGui::GetCursorPosX();
-    const float least_beside = 16 * ImGui::GetFontSize();
+    const float least_beside = 10 * ImGui::GetFontSize();
     const size_t n_shown = std::min(runs.size(), most_runs);
     const bool are_beside =
         std::ranges::all_of(runs.begin(), runs.begin() + static_cast<ptrdiff_t>(n_shown), [&](const RunKey& run) {
