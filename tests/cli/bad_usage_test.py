@@ -81,7 +81,7 @@ class Refusals(ProgramTest):
 
     def test_a_text_in_a_file_named_as_records(self):
         self.path("plain.jsonl").write_text(TEXT)
-        self.made("run", "-m", HF_MODEL, "-f", "plain.jsonl", "-n", 1, "-o", "plain.h5")
+        self.bad(2, ["plain.jsonl:1: expected an object", "text that is not JSON"], "-f", "plain.jsonl", prompt=None)
 
     def test_a_prompt_that_is_not_utf8(self):
         for name, data in {"latin-1": "Käse".encode("latin-1"), "cut": "Ende €".encode()[:-1],
