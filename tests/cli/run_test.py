@@ -103,7 +103,7 @@ class Whole:
         said = self.make_trace("batch.h5", *given, model=self.model, prompt=None).stderr
         self.assertRegex(said, r"(?m)^1/2 short: [\d.]+ s; about \d\d:\d\d remaining$")
         self.assertRegex(said, r"(?m)^short, budget 30 %: \d+ of \d+ entries kept")
-        self.assertIn("a budget in entries keeps another share of them, and a share keeps another number", said)
+        self.assertIn("Counts and shares above are for short; they differ for the other prompts", said)
         alone = self.make_trace("alone.h5", *given[2:], model=self.model, prompt=None).stderr
         self.assertRegex(alone, r"(?m)^budget 30 %: \d+ of \d+ entries kept")
         self.assertNotRegex(alone, r"(?m)^1/|remaining|other prompts")
