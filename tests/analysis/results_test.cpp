@@ -468,6 +468,7 @@ TEST_CASE("rows with a seen and with a hidden question are never averaged togeth
     const Summary summary = summarize(results, request);
     CHECK(cell_of(summary, "snapkv, question seen", "16").estimate->mean == 2);
     CHECK(cell_of(summary, "snapkv, question hidden", "16").estimate->mean == 3);
+    CHECK(row_called(summary, "snapkv, question seen") < row_called(summary, "snapkv, question hidden"));
     FigureOptions options;
     options.columns = {"question"};
     CHECK(summary_request(options, results).rows == std::vector<std::string>{"policy"});
