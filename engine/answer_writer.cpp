@@ -107,9 +107,11 @@ void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreBuffer& ro
         else
             mark_as_not_compared(record);
     }
-    if (!attention_.empty() && group_attention_.empty())
-        group_attention_ = mean_over_groups(attention_, transformer().shape(), n_context_);
-    add_answer_attention(record, group_attention_, transformer().shape(), n_context_, tools_.options);
+    if (tools_.options.record && tools_.options.compare) {
+        if (!attention_.empty() && group_attention_.empty())
+            group_attention_ = mean_over_groups(attention_, transformer().shape(), n_context_);
+        add_answer_attention(record, group_attention_, transformer().shape(), n_context_, tools_.options);
+    }
     const bool failed = record.status == trace::schema::run::status_failed;
     if (tools_.options.stores_only_measures()) omit_values_of_tokens(record);
     const int run = runs_[i]->index();

@@ -281,6 +281,13 @@ class Export(ProgramTest):
         done = self.made("export", "t.h5", "plain.h5", "--figure", "coverage", "-o", "both.csv")
         self.assertEqual(done.stderr, "")
 
+    def test_no_record_omits_the_attention_of_the_answer(self):
+        """The oracle computes it, too."""
+        for option in "--no-record", "--no-compare":
+            self.make_trace(f"oracle{option}.h5", "--policy", "oracle", "--budget", "24", option)
+            with h5py.File(self.path(f"oracle{option}.h5")) as trace:
+                self.assertNotIn("answer_attention", trace["prompts/0/runs/0"])
+
     def test_difference_of_two_runs_and_of_two_traces(self):
         def differences(*arguments):
             rows = csv_rows(self.export("retention", "csv", *arguments, "--difference").decode())
