@@ -43,9 +43,10 @@ void add_answer_attention(trace::RunRecord& record, const std::vector<float>& at
         return;
     }
     const analysis::HeldTokens held(record, static_cast<size_t>(shape.n_layers), static_cast<size_t>(n_context));
-    if (analysis::can_measure_kept_tokens(record, held.sets()))
-        record.recall = analysis::recall_of_rows(attention, static_cast<size_t>(shape.n_kv_heads), held.sets(),
-                                                 static_cast<size_t>(record.budget));
+    if (!analysis::can_measure_kept_tokens(record, held.sets())) return;
+    const auto recall = analysis::recall_of_run(attention, static_cast<size_t>(shape.n_kv_heads), held.sets(),
+                                                static_cast<size_t>(record.budget));
+    record.recall.assign(recall.heads.begin(), recall.heads.end());
 }
 
 void omit_values_of_tokens(trace::PromptRecord& record) {

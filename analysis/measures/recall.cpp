@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/select_topk.h"
 
@@ -18,6 +19,15 @@ namespace schema = trace::schema;
 
 double mean(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// @param heads (L, R)
+Recall with_layer_means(std::vector<double> heads, size_t n_layers) {
+    Recall recall{std::move(heads), {}};
+    const size_t n_rows = recall.heads.size() / n_layers;
+    for (size_t layer = 0; layer < n_layers; ++layer)
+        recall.layers.push_back(mean(std::span(recall.heads).subspan(layer * n_rows, n_rows)));
+    return recall;
 }
 
 }  // namespace
@@ -70,16 +80,15 @@ std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, i
     return full;
 }
 
-std::vector<float> recall_of_rows(std::span<const float> answer_attention, size_t n_kv_heads, const KeptSets& kept,
-                                  size_t budget) {
-    std::vector<float> rows;
+Recall recall_of_run(std::span<const float> answer_attention, size_t n_kv_heads, const KeptSets& kept, size_t budget) {
+    std::vector<double> heads;
     const size_t n_of_layer = answer_attention.size() / kept.n_layers;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         const auto gold =
             most_attended_positions(answer_attention.subspan(layer * n_of_layer, n_of_layer), n_kv_heads, budget);
-        std::ranges::copy(layer_recall(gold, n_kv_heads, kept, layer), std::back_inserter(rows));
+        std::ranges::copy(layer_recall(gold, n_kv_heads, kept, layer), std::back_inserter(heads));
     }
-    return rows;
+    return with_layer_means(std::move(heads), kept.n_layers);
 }
 
 bool has_recall(const trace::Reader& reader, int prompt) {
@@ -93,19 +102,13 @@ std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std:
     const auto full = full_run_with_answer_attention(reader, prompt);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<Recall> recalls(runs.size());
     const auto n_layers = static_cast<size_t>(reader.model().n_layers);
-    if (!full) {
-        for (size_t i = 0; i < runs.size(); ++i) {
-            const auto rows = reader.read<float>(trace::Place::of_run(prompt, runs[i]), schema::run::recall);
-            recalls[i].heads.assign(rows.begin(), rows.end());
-            const size_t n_rows = rows.size() / n_layers;
-            for (size_t layer = 0; layer < n_layers; ++layer)
-                recalls[i].layers.push_back(mean(std::span(recalls[i].heads).subspan(layer * n_rows, n_rows)));
-        }
-        return recalls;
+    std::vector<std::vector<double>> heads(runs.size());  // (L, R) of each run
+    for (size_t i = 0; i < runs.size() && !full; ++i) {
+        const auto recorded = reader.read<float>(trace::Place::of_run(prompt, runs[i]), schema::run::recall);
+        heads[i].assign(recorded.begin(), recorded.end());
     }
-    for (size_t layer = 0; layer < n_layers; ++layer) {
+    for (size_t layer = 0; layer < n_layers && full; ++layer) {
         const auto attention =
             reader.read_layer<float>(trace::Place::of_run(prompt, *full), schema::run::answer_attention, layer);
         std::map<int64_t, std::vector<uint32_t>> gold;
@@ -114,11 +117,12 @@ std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std:
             auto& of_budget = gold[budget];
             if (of_budget.empty())
                 of_budget = most_attended_positions(attention, n_kv_heads, static_cast<size_t>(budget));
-            const auto heads = layer_recall(of_budget, n_kv_heads, kept_sets(*kept[i], n_tokens), layer);
-            recalls[i].layers.push_back(mean(heads));
-            recalls[i].heads.insert(recalls[i].heads.end(), heads.begin(), heads.end());
+            std::ranges::copy(layer_recall(of_budget, n_kv_heads, kept_sets(*kept[i], n_tokens), layer),
+                              std::back_inserter(heads[i]));
         }
     }
+    std::vector<Recall> recalls;
+    for (auto& of_run : heads) recalls.push_back(with_layer_means(std::move(of_run), n_layers));
     return recalls;
 }
 

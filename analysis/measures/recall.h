@@ -30,9 +30,9 @@ struct Recall {
 [[nodiscard]] std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept,
                                                size_t layer);
 
-/// Returns a run's recall in all rows (L, R). @param answer_attention (L, G, N) @throws as the functions above
-[[nodiscard]] std::vector<float> recall_of_rows(std::span<const float> answer_attention, size_t n_kv_heads,
-                                                const KeptSets& kept, size_t budget);
+/// Returns a run's recall. @param answer_attention (L, G, N) @throws as the functions above
+[[nodiscard]] Recall recall_of_run(std::span<const float> answer_attention, size_t n_kv_heads, const KeptSets& kept,
+                                   size_t budget);
 
 /// Returns the full run if it records `answer_attention`; otherwise nullopt.
 [[nodiscard]] std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);

@@ -55,24 +55,18 @@ std::optional<AnswerAttention> AnswerAttention::read(const trace::Reader& reader
     const auto full = full_run_with_answer_attention(reader, prompt);
     if (!full) return std::nullopt;
     AnswerAttention attention;
+    attention.n_layers_ = static_cast<size_t>(reader.model().n_layers);
     attention.n_kv_heads_ = static_cast<size_t>(reader.model().n_kv_heads);
     attention.n_tokens_ = n_tokens_of(reader, prompt);
-    for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer)
-        attention.layers_.push_back(
-            reader.read_layer<float>(trace::Place::of_run(prompt, *full), trace::schema::run::answer_attention, layer));
+    attention.values_ = reader.read<float>(trace::Place::of_run(prompt, *full), trace::schema::run::answer_attention);
     return attention;
 }
 
 double AnswerAttention::recall(const trace::RunRecord& run, int64_t budget) const {
-    const HeldTokens held(run, layers_.size(), n_tokens_);
-    double sum = 0;
-    for (size_t layer = 0; layer < layers_.size(); ++layer) {
-        const auto gold =
-            most_attended_positions(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
-        const auto heads = layer_recall(gold, n_kv_heads_, held.sets(), layer);
-        sum += std::accumulate(heads.begin(), heads.end(), 0.0) / static_cast<double>(heads.size());
-    }
-    return sum / static_cast<double>(layers_.size());
+    const HeldTokens held(run, n_layers_, n_tokens_);
+    const auto n_best = static_cast<size_t>(std::max<int64_t>(budget, 0));
+    const std::vector<double> layers = recall_of_run(values_, n_kv_heads_, held.sets(), n_best).layers;
+    return std::accumulate(layers.begin(), layers.end(), 0.0) / static_cast<double>(layers.size());
 }
 
 }  // namespace kvscope::analysis

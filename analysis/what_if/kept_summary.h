@@ -35,9 +35,10 @@ class AnswerAttention {
     [[nodiscard]] double recall(const trace::RunRecord& run, int64_t budget) const;
 
  private:
+    size_t n_layers_ = 0;
     size_t n_kv_heads_ = 0;
     size_t n_tokens_ = 0;
-    std::vector<std::vector<float>> layers_;  ///< attention of each layer (G, N)
+    std::vector<float> values_;  ///< (L, G, N)
 };
 
 }  // namespace kvscope::analysis
