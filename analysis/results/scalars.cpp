@@ -32,7 +32,7 @@ constexpr std::array scalars = {
     Scalar{"attention_kept", "Attention kept", "", 3, highest, false, false, column_value<&ResultRow::attention_kept>},
     Scalar{"evidence_kept", "Evidence kept", "", 3, highest, false, false, column_value<&ResultRow::evidence_kept>},
     Scalar{"evidence_gone", "Evidence gone", "", 3, lowest, false, false, column_value<&ResultRow::evidence_gone>},
-    Scalar{"system_dropped", "System prompt dropped − other tokens dropped", "", 3, none, false, false,
+    Scalar{"system_dropped", "Dropped share of the system prompt − of other tokens", "", 3, none, false, false,
            column_value<&ResultRow::system_dropped>},
     Scalar{"tied_heads", "Heads with ties at the cut-off", "", 3, none, false, false,
            column_value<&ResultRow::tied_heads>},

@@ -96,8 +96,7 @@ std::vector<std::string> verdicts(std::span<const trace::ResultRow> rows) {
     add_remark(remarks, "Budgets not met", std::move(missed));
     add_remark(remarks, "No fewer bytes than full", std::move(not_smaller));
     add_remark(remarks, "The same answers as full", std::move(equal));
-    add_remark(remarks, "Equal scores of a kept and a dropped token, of which the earlier one is kept",
-               std::move(tied));
+    add_remark(remarks, "A kept and a dropped token have equal scores", std::move(tied));
     return remarks;
 }
 

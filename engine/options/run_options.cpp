@@ -111,9 +111,9 @@ std::vector<RunOption> declared() {
         Option(&RunOptions::record, "record", "!--no-record", "Do not record the measures of the full cache (full/*)")
             .recorded(),
         Option(&RunOptions::stored, "stored", "--record",
-               "What the trace stores of each prompt: everything; measures per layer and head with the kept entries, "
-               "without attention, scores and query similarities of single tokens; or only its rows of results")
-            .word({"full", "measures", "rows"}, "unknown amount '{}': expected full, measures or rows")
+               "What the trace stores of each prompt. full: everything; measures: the kept entries and the measures "
+               "per layer and head; rows: only the rows of results")
+            .word({"full", "measures", "rows"}, "--record: expected full, measures or rows, found '{}'")
             .recorded(InRecipe::where_changed)
             .elsewhere_in_form(),
         Option(

@@ -26,10 +26,10 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
         "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo, tell] { tell("Redone", undo.redo()); },
         [&undo] { return undo.can_redo(); });
     menu.add(
-        "Back in the selections", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
+        "Previous selection", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
         [&session] { return session.selection.can_go_back(); }, true);
     menu.add(
-        "Forward in the selections", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
+        "Next selection", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
         [&session] { return session.selection.can_go_forward(); });
     menu.add("Stop alternating and clear selection", ImGuiKey_Escape, [&session] {
         if (!std::exchange(session.pair.flicker, std::nullopt)) session.selection.deselect();
