@@ -15,6 +15,7 @@
 #include "analysis/runs/run_policy.h"
 #include "analysis/shell_command.h"
 #include "common/bounded_json.h"
+#include "common/hidden_question.h"
 #include "common/json.h"
 #include "engine/options/run_options.h"
 #include "policies/registry/policy_from_record.h"
@@ -185,7 +186,7 @@ std::vector<Reproduction> reproductions_of_samples(const trace::Reader& reader, 
         for (const auto& entry : recipe.at("prompts")) {
             if (!entry.contains("number")) continue;  // a prompt, not a sample
             std::string name = entry.at("name");
-            if (!entry.at("query_aware").get<bool>()) name += ", question hidden";
+            if (!entry.at("query_aware").get<bool>()) name += hidden_question_suffix;
             ShellCommand command("kvscope run");
             if (!model.empty()) command.add_path("-m", model);
             command.add_path("--prompt-from", fmt::format("{}:{}", reader.path().string(), name));

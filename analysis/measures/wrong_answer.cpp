@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/counted.h"
 #include "trace/records/schema.h"
 
 namespace kvscope::analysis {
@@ -173,9 +174,8 @@ std::string cause_in_words(const trace::ResultRow& row) {
         return "Single heads had too few entries. A ranking over all heads of a layer would have kept the evidence.";
     if (row.cause == cause::undetermined) return "Unknown: the evidence or its scores are not known.";
     if (row.cause != cause::ranked_low) return row.cause;
-    const auto gap = static_cast<int64_t>(row.cause_gap);
-    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {} {}.",
-                       row.cause_head, row.cause_layer, gap, gap == 1 ? "entry" : "entries");
+    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {}.",
+                       row.cause_head, row.cause_layer, counted(static_cast<int64_t>(row.cause_gap), "entry"));
 }
 
 }  // namespace kvscope::analysis

@@ -299,6 +299,10 @@ Validity validity_of_model(std::span<const trace::ResultRow> rows) {
     return validity;
 }
 
+bool are_of_one_model(std::span<const trace::ResultRow> rows) {
+    return std::ranges::all_of(rows, [&](const trace::ResultRow& row) { return row.model == rows.front().model; });
+}
+
 std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
     const Validity validity = validity_of_model(rows);
     return validity.obstacles.empty() ? validity.numbers : fmt::format("{}", fmt::join(validity.obstacles, " "));
@@ -307,9 +311,7 @@ std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
 }  // namespace
 
 std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows) {
-    const bool is_of_one_model =
-        std::ranges::all_of(rows, [&](const trace::ResultRow& row) { return row.model == rows.front().model; });
-    if (!is_of_one_model) return {};
+    if (!are_of_one_model(rows)) return {};
     const std::vector<std::string> obstacles = validity_of_model(rows).obstacles;
     if (obstacles.empty()) return {};
     std::string first = obstacles.front().substr(0, obstacles.front().find(';'));
@@ -319,9 +321,9 @@ std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows)
 }
 
 std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
+    if (are_of_one_model(rows)) return assess_validity_of_model(rows);
     std::map<std::string, std::vector<trace::ResultRow>> by_model;
     for (const trace::ResultRow& row : rows) by_model[row.model].push_back(row);
-    if (by_model.size() < 2) return assess_validity_of_model(rows);
     std::vector<std::string> texts;
     for (const auto& [model, of_model] : by_model)
         texts.push_back(

@@ -207,8 +207,8 @@ std::string name_of_data(const Config& config) {
 /// A sample's score in metrics.json.
 struct StoredScore {
     std::string metric, scored_as;
-    double score = NAN;                                ///< 0 to 1
-    std::string sample_id, sample_hash, context_hash;  ///< as kvscope wrote them, or empty
+    double score = NAN;                                               ///< 0 to 1
+    std::string sample_id = {}, sample_hash = {}, context_hash = {};  ///< as kvscope wrote them, or empty
 };
 
 /// Returns ROUGE-L's F of each sample of needle_in_haystack; empty for other contents of metrics.json.
@@ -218,12 +218,8 @@ std::vector<StoredScore> stored_rouge(const nlohmann::json& metrics) {
     for (const nlohmann::json& sample : metrics) {
         const nlohmann::json::json_pointer f("/rouge-l/f");
         if (!sample.is_object() || !sample.contains(f) || !sample[f].is_number()) return {};
-        scores.push_back({"rouge_l_score",
-                          "needle_in_haystack of kvpress",
-                          std::clamp(sample[f].get<double>(), 0.0, 1.0),
-                          {},
-                          {},
-                          {}});
+        scores.push_back(
+            {"rouge_l_score", "needle_in_haystack of kvpress", std::clamp(sample[f].get<double>(), 0.0, 1.0)});
     }
     return scores;
 }

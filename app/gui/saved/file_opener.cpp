@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/gui/view_data/run_form.h"
+#include "common/counted.h"
 
 namespace kvscope::gui {
 
@@ -26,7 +27,7 @@ std::string samples_in_words(const trace::Reader& reader) {
     for (const std::string& task : reader.result_tasks()) {
         std::set<std::string> samples;
         for (const auto& row : reader.results(task)) samples.insert(row.sample_id);
-        tasks.push_back(fmt::format("{} {} of {}", samples.size(), samples.size() == 1 ? "sample" : "samples", task));
+        tasks.push_back(fmt::format("{} of {}", counted(std::ssize(samples), "sample"), task));
     }
     return fmt::format("{}", fmt::join(tasks, ", "));
 }
@@ -38,8 +39,7 @@ void log_contents(Session& session, const Document& document) {
     const int n = reader.n_prompts();
     if (n > 0 || reader.result_tasks().empty()) {
         const bool has_rows = n == 0 && reader.has_results(trace::schema::root::prompt_results);
-        spdlog::info("{} opened: {}", path,
-                     has_rows ? "rows of results" : fmt::format("{} {}", n, n == 1 ? "prompt" : "prompts"));
+        spdlog::info("{} opened: {}", path, has_rows ? "rows of results" : counted(n, "prompt"));
         return;
     }
     // Large tables take a while to read.
