@@ -301,27 +301,66 @@ void OpenTraceFiles::read_storage(Place place, Kept& kept, const std::stop_token
     if (kept.merges()) kept.find_held_tokens();
 }
 
-std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std::stop_token& stop) const {
-    const h5::Guard guard;
+const std::vector<GroupPlace>& OpenTraceFiles::result_tables(std::string_view task) const {
     const auto found = source_.results.find(std::string(task));
     if (found == source_.results.end()) {
         throw std::out_of_range(
             fmt::format("{}: there are no results of the task \"{}\"", source_.path.string(), task));
     }
+    return found->second;
+}
+
+std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const WantedTexts& texts,
+                                               const std::stop_token& stop) const {
+    h5::Guard guard;
+    constexpr std::size_t rows_at_once = 40000;
     std::vector<ResultRow> out;
-    for (const GroupPlace& place : found->second) {
-        throw_if_stopped(stop);
-        auto rows = h5::with_place_in_errors(place_name(place), [&] {
-            const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
-            return load_results(table.get(), place_name(place));
-        });
-        out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    for (const GroupPlace& place : result_tables(task)) {
+        std::size_t n_rows = 0, n_read = 0;
+        do {  // reads in pieces, so that other threads can read between two pieces
+            throw_if_stopped(stop);
+            h5::with_place_in_errors(place_name(place), [&] {
+                const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
+                if (n_read == 0) {
+                    n_rows = n_rows_of_table(table.get(), place_name(place));
+                    out.resize(out.size() + n_rows);
+                }
+                const RowRange piece{n_read, std::min(rows_at_once, n_rows - n_read)};
+                load_results_into(out.data() + out.size() - n_rows + n_read, table.get(), place_name(place), piece,
+                                  texts);
+                n_read += piece.count;
+            });
+            guard.let_others();
+        } while (n_read < n_rows);
     }
     const auto lacks_experiment = [](const ResultRow& row) { return row.model.empty(); };
-    if (model_ && std::ranges::any_of(out, lacks_experiment))
+    if (model_ && texts.contain("model") && std::ranges::any_of(out, lacks_experiment))
         add_experiment(out, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
-    if (!out.empty() && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
+    if (!out.empty() && texts.all && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
     return out;
+}
+
+std::vector<ResultRow> OpenTraceFiles::result_rows(std::string_view task, std::span<const std::size_t> rows,
+                                                   const std::stop_token& stop) const {
+    const h5::Guard guard;
+    throw_if_stopped(stop);
+    const std::vector<GroupPlace>& tables = result_tables(task);
+    std::vector<ResultRow> chosen;
+    if (tables.size() == 1 && !source_.is_folder) {
+        chosen = h5::with_place_in_errors(place_name(tables[0]), [&] {
+            const h5::Handle table = h5::open_data_set(source_.open(tables[0].file).get(), tables[0].group);
+            return load_chosen_results(table.get(), place_name(tables[0]), rows);
+        });
+        if (model_) add_experiment(chosen, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
+        // The hash of the data of earlier versions depends on all rows. It is unknown if one sample is.
+        if (std::ranges::all_of(chosen,
+                                [](const ResultRow& row) { return !row.data_hash.empty() || row.sample_hash.empty(); }))
+            return chosen;
+    }
+    const std::vector<ResultRow> all = results(task, {}, stop);
+    chosen.clear();
+    for (const std::size_t row : rows) chosen.push_back(all.at(row));
+    return chosen;
 }
 
 const ResultRow* OpenTraceFiles::stored_row(int prompt, int run, const std::stop_token& stop) const {
@@ -343,7 +382,7 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
             });
             if (columns.size() < std::size(result_columns)) return {};
         }
-        stored = results(tables->first, stop);
+        stored = results(tables->first, {}, stop);
     } catch (const DamagedTrace&) {
         return {};  // find_problems() reports the table, and the rows are computed
     }

@@ -63,7 +63,11 @@ class OpenTraceFiles {
     [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
     /// Throws std::out_of_range if the task has no results.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
+    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const WantedTexts& texts,
+                                                 const std::stop_token& stop) const;
+    /// Returns these rows of results(). Throws std::out_of_range if the task has no results or no such row.
+    [[nodiscard]] std::vector<ResultRow> result_rows(std::string_view task, std::span<const std::size_t> rows,
+                                                     const std::stop_token& stop) const;
     /// Returns the run's row of /results/prompts, or nullptr as Reader::stored_row().
     [[nodiscard]] const ResultRow* stored_row(int prompt, int run, const std::stop_token& stop) const;
 
@@ -80,6 +84,7 @@ class OpenTraceFiles {
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
                        const std::string& where) const;
     void read_storage(Place place, Kept& kept, const std::stop_token& stop) const;
+    [[nodiscard]] const std::vector<GroupPlace>& result_tables(std::string_view task) const;
     using RowsOfRuns = std::map<std::pair<int, int>, ResultRow>;
     [[nodiscard]] RowsOfRuns read_rows_of_runs(const std::stop_token& stop) const;
 

@@ -1,15 +1,22 @@
 #include "trace/result_table.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <type_traits>
 
 #include "common/sha256.h"
+#include "trace/hdf5/global_heap.h"
 #include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/threaded_chunk_io.h"
 #include "trace/records/result_columns.h"
 #include "trace/records/storable_text.h"
 #include "trace/records/trace_errors.h"
@@ -42,9 +49,11 @@ void visit_slot(Value ResultRow::*, Slot& slot, Visit visit) {
         visit(slot.real);
 }
 
+bool is_text(const ResultColumn& column) { return std::holds_alternative<std::string ResultRow::*>(column.member); }
+
 h5::Handle type_of(const ResultColumn& column) {
     const auto copied = [](hid_t type) { return h5::Handle(H5Tcopy(type), H5Tclose); };
-    if (std::holds_alternative<std::string ResultRow::*>(column.member)) return h5::text_type(0);
+    if (is_text(column)) return h5::text_type(0);
     if (std::holds_alternative<std::int64_t ResultRow::*>(column.member)) return copied(H5T_NATIVE_INT64);
     if (std::holds_alternative<std::uint64_t ResultRow::*>(column.member)) return copied(H5T_NATIVE_UINT64);
     return copied(H5T_NATIVE_DOUBLE);
@@ -106,49 +115,209 @@ h5::Handle type_of_all_columns() {
     return table_type([](const ResultColumn&) { return true; });
 }
 
-}  // namespace
+/// A table whose type and size were checked.
+struct OpenTable {
+    hid_t table;
+    h5::Handle type;
+    std::size_t n_rows = 0;
 
-std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range) {
+    OpenTable(hid_t data_set, const std::string& where)
+        : table(data_set), type(h5::checked(H5Dget_type(data_set), "read the table"), H5Tclose) {
+        const h5::DataSetInfo found = h5::data_set_info(table);
+        if (found.shape.size() != 1 || H5Tget_class(type.get()) != H5T_COMPOUND) {
+            throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,
+                                           found.type, found.shape.size()));
+        }
+        for (const ResultColumn& column : result_columns) (void)has_column(type.get(), column, where);
+        n_rows = found.shape[0];
+        if (!h5::is_plausible_size(found.bytes, found.stored_bytes))
+            throw DamagedTrace(
+                fmt::format("{}: {} rows are too many for {} stored bytes", where, n_rows, found.stored_bytes));
+    }
+    void require(const RowRange& rows, const std::string& where) const {
+        if (rows.first > n_rows || rows.count > n_rows - rows.first)
+            throw DamagedTrace(
+                fmt::format("{}: expected at least {} rows, found {}", where, rows.first + rows.count, n_rows));
+    }
+};
+
+bool is_whole(const ResultColumn& column, const WantedTexts& texts) {
+    return texts.all || texts.whole.contains(column.name);
+}
+
+void set_text(std::string& member, std::string_view text, bool whole) {
+    whole ? member.assign(text) : member.assign(shortened_text(text));
+}
+
+void read_with_hdf5(const OpenTable& open, const RowRange& range, const WantedTexts& texts, const std::string& where,
+                    ResultRow* out) {
+    if (range.count == 0) return;
     const std::string action = "read the table";
-    const h5::DataSetInfo found = h5::data_set_info(table);
-    const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
-    if (found.shape.size() != 1 || H5Tget_class(stored.get()) != H5T_COMPOUND) {
-        throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,
-                                       found.type, found.shape.size()));
-    }
-    const h5::Handle wanted =
-        table_type([&](const ResultColumn& column) { return has_column(stored.get(), column, where); });
-    if (!h5::is_plausible_size(found.bytes, found.stored_bytes)) {
-        throw DamagedTrace(
-            fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
-    }
-
-    const RowRange read = range.value_or(RowRange{0, found.shape[0]});
-    if (read.first > found.shape[0] || read.count > found.shape[0] - read.first)
-        throw DamagedTrace(
-            fmt::format("{}: expected at least {} rows, found {}", where, read.first + read.count, found.shape[0]));
-    std::vector<Slot> slots(read.count * n_columns);
-    std::vector<ResultRow> out(read.count);
-    if (out.empty()) return out;
-    const h5::Handle rows = select_rows(table, read, action);
-    const h5::Handle memory = memory_of_rows(read.count, action);
-    h5::checked(H5Dread(table, wanted.get(), memory.get(), rows.get(), H5P_DEFAULT, slots.data()), action);
+    const h5::Handle wanted = table_type([&](const ResultColumn& column) {
+        return has_column(open.type.get(), column, where) && (!is_text(column) || texts.contain(column.name));
+    });
+    std::vector<Slot> slots(range.count * n_columns);
+    const h5::Handle rows = select_rows(open.table, range, action);
+    const h5::Handle memory = memory_of_rows(range.count, action);
+    h5::checked(H5Dread(open.table, wanted.get(), memory.get(), rows.get(), H5P_DEFAULT, slots.data()), action);
     for (std::size_t i = 0; i < n_columns; ++i) {
-        if (H5Tget_member_index(wanted.get(), std::string(result_columns[i].name).c_str()) < 0) continue;
-        for (std::size_t row = 0; row < out.size(); ++row) {
+        const ResultColumn& column = result_columns[i];
+        if (H5Tget_member_index(wanted.get(), std::string(column.name).c_str()) < 0) continue;
+        for (std::size_t row = 0; row < range.count; ++row) {
             const auto move = [&](auto member) {
                 visit_slot(member, slots[row * n_columns + i], [&](auto value) {
                     if constexpr (std::is_pointer_v<decltype(value)>)
-                        out[row].*member = value == nullptr ? "" : value;
+                        set_text(out[row].*member, value == nullptr ? "" : value, is_whole(column, texts));
                     else
                         out[row].*member = value;
                 });
             };
-            std::visit(move, result_columns[i].member);
+            std::visit(move, column.member);
         }
     }
     H5Dvlen_reclaim(wanted.get(), memory.get(), H5P_DEFAULT, slots.data());
+}
+
+/// A table whose stored bytes can be used without HDF5's conversion, which takes microseconds for each text.
+class StoredTable {
+ public:
+    /// Returns nullopt if HDF5 must convert the rows: numbers of other types, or other filters.
+    static std::optional<StoredTable> of(hid_t table, hid_t type, const WantedTexts& texts) {
+        StoredTable stored(table);
+        std::map<std::size_t, const ResultColumn*> by_offset;  // offsets in memory, where a text has 8 bytes
+        for (unsigned i = 0; i < static_cast<unsigned>(H5Tget_nmembers(type)); ++i) {
+            const std::unique_ptr<char, herr_t (*)(void*)> name(H5Tget_member_name(type, i), H5free_memory);
+            const h5::Handle member(h5::checked(H5Tget_member_type(type, i), "read the table"), H5Tclose);
+            const auto column = std::ranges::find(result_columns, std::string_view(name.get()), &ResultColumn::name);
+            if (column == std::end(result_columns) || H5Tequal(member.get(), type_of(*column).get()) <= 0)
+                return std::nullopt;
+            by_offset[H5Tget_member_offset(type, i)] = column;
+        }
+        std::size_t n_texts = 0;
+        for (const auto& [offset, column] : by_offset) {
+            if (!is_text(*column) || texts.contain(column->name))
+                stored.columns_.push_back(
+                    {column, offset + n_texts * (h5::stored_text_bytes - sizeof(Slot)), is_whole(*column, texts)});
+            n_texts += is_text(*column) ? 1 : 0;
+        }
+        stored.row_bytes_ = H5Tget_size(type) + n_texts * (h5::stored_text_bytes - sizeof(Slot));
+        const h5::Handle creation(h5::checked(H5Dget_create_plist(table), "read the table"), H5Pclose);
+        hsize_t chunk = 0;
+        constexpr hsize_t most_chunk_rows = hsize_t{1} << 20;
+        if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 1, &chunk) != 1 ||
+            chunk == 0 || chunk > most_chunk_rows)
+            return std::nullopt;
+        stored.chunk_rows_ = chunk;
+        stored.n_rows_ = h5::data_set_info(table).shape.at(0);
+        stored.heap_ = h5::StoredTexts::of_file(table);
+        if (!stored.heap_) return std::nullopt;
+        return stored;
+    }
+
+    /// Returns false if HDF5 must read the rows, which may be damaged.
+    [[nodiscard]] bool read(const RowRange& range, ResultRow* out) {
+        constexpr std::size_t chunks_at_once = 16;  // about 25 MB of rows
+        const std::size_t end = range.first + range.count;
+        for (std::size_t at = range.first / chunk_rows_ * chunk_rows_; at < end; at += chunks_at_once * chunk_rows_) {
+            if (!fetch(at, std::min(chunks_at_once * chunk_rows_, n_rows_ - at))) return false;
+            const std::size_t last = std::min(end, at + chunks_at_once * chunk_rows_);
+            for (std::size_t row = std::max(at, range.first); row < last; ++row)
+                if (!fill(row - at, out[row - range.first])) return false;
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool read_chosen(std::span<const std::size_t> rows, std::vector<ResultRow>& out) {
+        std::vector<std::size_t> order(rows.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::sort(order, {}, [&](std::size_t i) { return rows[i]; });
+        std::size_t fetched = n_rows_;  // first row of the chunk in memory
+        for (const std::size_t i : order) {
+            const std::size_t first = rows[i] / chunk_rows_ * chunk_rows_;
+            if (first != fetched && !fetch(first, std::min(chunk_rows_, n_rows_ - first))) return false;
+            fetched = first;
+            if (!fill(rows[i] - first, out[i])) return false;
+        }
+        return true;
+    }
+
+ private:
+    struct Column {
+        const ResultColumn* of;
+        std::size_t offset;  ///< in a stored row
+        bool is_whole;       ///< whether texts are not shortened
+    };
+
+    explicit StoredTable(hid_t table) : table_(table) {}
+
+    /// @param first row that begins a chunk
+    bool fetch(std::size_t first, std::size_t count) {
+        bytes_.resize(count * row_bytes_);
+        return h5::read_stored_rows(table_, row_bytes_, {{first}, {count}}, bytes_.data(), "read the table");
+    }
+
+    bool fill(std::size_t row, ResultRow& out) {
+        const unsigned char* const stored = bytes_.data() + row * row_bytes_;
+        for (const Column& column : columns_) {
+            const auto set = [&](auto member) {
+                auto& value = out.*member;
+                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+                    const auto text = heap_->find(stored + column.offset);
+                    if (text) set_text(value, *text, column.is_whole);
+                    return text.has_value();
+                } else {
+                    std::memcpy(&value, stored + column.offset, sizeof(value));
+                    return true;
+                }
+            };
+            if (!std::visit(set, column.of->member)) return false;
+        }
+        return true;
+    }
+
+    hid_t table_;
+    std::vector<Column> columns_;
+    std::size_t row_bytes_ = 0, chunk_rows_ = 0, n_rows_ = 0;
+    std::optional<h5::StoredTexts> heap_;
+    std::vector<unsigned char> bytes_;
+};
+
+}  // namespace
+
+std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range,
+                                    const WantedTexts& texts) {
+    const RowRange read = range.value_or(RowRange{0, n_rows_of_table(table, where)});
+    OpenTable(table, where).require(read, where);
+    std::vector<ResultRow> out(read.count);
+    load_results_into(out.data(), table, where, read, texts);
     return out;
+}
+
+void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range,
+                       const WantedTexts& texts) {
+    const OpenTable open(table, where);
+    open.require(range, where);
+    if (auto stored = StoredTable::of(table, open.type.get(), texts); stored && stored->read(range, out)) return;
+    std::fill_n(out, range.count, ResultRow());
+    read_with_hdf5(open, range, texts, where, out);
+}
+
+std::vector<ResultRow> load_chosen_results(hid_t table, const std::string& where, std::span<const std::size_t> rows) {
+    const OpenTable open(table, where);
+    for (const std::size_t row : rows) open.require({row, 1}, where);
+    std::vector<ResultRow> out(rows.size());
+    if (auto stored = StoredTable::of(table, open.type.get(), {}); stored && stored->read_chosen(rows, out)) return out;
+    for (std::size_t i = 0; i < rows.size(); ++i) read_with_hdf5(open, {rows[i], 1}, {}, where, &(out[i] = {}));
+    return out;
+}
+
+std::size_t n_rows_of_table(hid_t table, const std::string& where) { return OpenTable(table, where).n_rows; }
+
+std::string shortened_text(std::string_view text) {
+    constexpr std::size_t longest = 64, n_last = 32;
+    if (text.size() <= longest) return std::string(text);
+    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+    return fmt::format("{:016x}{:016x}{}", hash.high64, hash.low64, text.substr(text.size() - n_last));
 }
 
 std::set<std::string_view> columns_of_table(hid_t table) {

@@ -1,15 +1,49 @@
 // The tables /results/<task>: all columns, tables of earlier versions, and the table of prompts.
+#include "trace/result_table.h"
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <random>
 #include <set>
 #include <string>
 
 #include "tests/trace/sample_trace.h"
 #include "trace/checks/check_trace.h"
+#include "trace/hdf5/input_file.h"
 #include "trace/reader.h"
 #include "trace/records/result_columns.h"
 
 using namespace kvscope::trace;
+
+namespace {
+
+/// Rows that form no grid, with texts of 0 to 9,000 bytes. They fill several chunks.
+std::vector<ResultRow> irregular_rows(std::size_t n_rows) {
+    std::mt19937_64 random(1);
+    std::vector<ResultRow> rows(n_rows);
+    for (ResultRow& row : rows) {
+        for (const ResultColumn& column : result_columns)
+            std::visit(
+                [&](auto member) {
+                    if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>) {
+                        const std::size_t length = random() % 50 == 0 ? random() % 9000 : random() % 70;
+                        row.*member = std::string(length, static_cast<char>('a' + random() % 26));
+                    } else {
+                        row.*member = static_cast<std::remove_reference_t<decltype(row.*member)>>(random() % 1000);
+                    }
+                },
+                column.member);
+        row.model = "a model";  // the reader completes rows without a model
+    }
+    return rows;
+}
+
+bool are_equal(const ResultRow& a, const ResultRow& b) {
+    return std::ranges::all_of(result_columns,
+                               [&](const ResultColumn& column) { return have_same_value(column, a, b); });
+}
+
+}  // namespace
 
 TEST_CASE("every column is stored and read", "[trace]") {
     const sample::TemporaryFolder folder;
@@ -152,4 +186,97 @@ TEST_CASE("the table of prompts is not a task", "[trace]") {
     rows.pop_back();
     CHECK(n_errors(true, rows) == 1);  // a missing row is a warning
     CHECK(n_errors(false, {}) == 1);
+}
+
+TEST_CASE("rows that are read directly equal those that HDF5 reads", "[trace]") {
+    const sample::TemporaryFolder folder;
+    constexpr std::size_t n_rows = 6000;
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        writer.write_results("niah", 0, irregular_rows(n_rows));
+        writer.finish();
+    }
+    const h5::Guard guard;
+    const h5::Handle checked_file = open_input_file(folder / "t.h5");
+    const h5::Handle plain_file(H5Fopen((folder / "t.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    const h5::Handle direct = h5::open_data_set(checked_file.get(), "/results/niah");
+    const h5::Handle by_hdf5 = h5::open_data_set(plain_file.get(), "/results/niah");
+    REQUIRE(descriptor_of_input(checked_file.get()));
+    REQUIRE_FALSE(descriptor_of_input(plain_file.get()));
+    const auto expected = load_results(by_hdf5.get(), "t.h5");
+    const auto found = load_results(direct.get(), "t.h5");
+    REQUIRE(found.size() == n_rows);
+    CHECK(std::ranges::equal(found, expected, are_equal));
+
+    const RowRange range{2500, 2000};
+    const auto part = load_results(direct.get(), "t.h5", range);
+    CHECK(std::ranges::equal(part, std::span(expected).subspan(range.first, range.count), are_equal));
+    CHECK_THROWS_AS(load_results(direct.get(), "t.h5", RowRange{n_rows, 1}), DamagedTrace);
+
+    const std::size_t chosen[] = {5999, 0, 2500, 2500, 4999};
+    for (const hid_t table : {direct.get(), by_hdf5.get()}) {
+        const auto rows = load_chosen_results(table, "t.h5", chosen);
+        REQUIRE(rows.size() == std::size(chosen));
+        for (std::size_t i = 0; i < rows.size(); ++i) CHECK(are_equal(rows[i], expected[chosen[i]]));
+        CHECK_THROWS_AS(load_chosen_results(table, "t.h5", std::vector{n_rows}), DamagedTrace);
+    }
+    const Reader reader(folder / "t.h5");
+    CHECK(std::ranges::equal(reader.results("niah"), expected, are_equal));
+    const auto on_demand = reader.result_rows("niah", chosen);
+    for (std::size_t i = 0; i < on_demand.size(); ++i) CHECK(are_equal(on_demand[i], expected[chosen[i]]));
+    CHECK_THROWS_AS(reader.result_rows("none", chosen), std::out_of_range);
+}
+
+TEST_CASE("only wanted texts are read, whole or shortened", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const auto rows = irregular_rows(300);
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+    }
+    const WantedTexts wanted{.all = false, .whole = {"policy"}, .shortened = {"prediction"}};
+    const auto check = [&](const std::vector<ResultRow>& found) {
+        REQUIRE(found.size() == rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            ResultRow expected = rows[i];
+            for (const ResultColumn& column : result_columns)
+                if (const auto* member = std::get_if<std::string ResultRow::*>(&column.member))
+                    expected.** member = column.name == "status" ? ResultRow().status : "";
+            expected.policy = rows[i].policy;
+            expected.prediction = shortened_text(rows[i].prediction);
+            CHECK(are_equal(found[i], expected));
+            CHECK(found[i].prediction.size() <= 64);
+        }
+    };
+    check(Reader(folder / "t.h5").results("niah", wanted));
+    const h5::Guard guard;
+    const h5::Handle file(H5Fopen((folder / "t.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    check(load_results(h5::open_data_set(file.get(), "/results/niah").get(), "t.h5", {}, wanted));
+    const std::string text(64, 'x');
+    CHECK(shortened_text(text) == text);
+    CHECK(shortened_text("a" + text) != shortened_text("b" + text));
+    CHECK(shortened_text("a" + text).ends_with(std::string(32, 'x')));
+}
+
+TEST_CASE("rows of a trace without model, and of an unfinished trace, are read on demand", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::write(folder / "t.h5");
+    const std::size_t chosen[] = {2, 0};
+    const auto check = [&](const Reader& reader) {
+        const auto all = reader.results("niah");
+        const auto rows = reader.result_rows("niah", chosen);
+        REQUIRE(rows.size() == 2);
+        CHECK(are_equal(rows[0], all[2]));
+        CHECK(are_equal(rows[1], all[0]));
+    };
+    check(Reader(folder / "t.h5"));
+    Writer writer(folder / "u.h5", sample::recipe);
+    sample::write_parts(writer);
+    const auto rows = irregular_rows(5);
+    writer.write_results("niah", 0, {rows[0], rows[1]});
+    writer.write_results("niah", 1, {rows[2], rows[3], rows[4]});
+    check(Reader(folder / "u.h5"));
 }

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "trace/hdf5/file_driver.h"
+#include "trace/hdf5/global_heap.h"
 
 namespace kvscope::trace {
 
 namespace {
 
 constexpr std::size_t heap_header_bytes = 16;
-constexpr std::size_t heap_object_header_bytes = 16;
 constexpr std::uint64_t smallest_heap = 4096;
 
 std::uint64_t little_endian(const unsigned char* bytes, int count) {
@@ -74,6 +74,11 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     return is_sound_global_heap(whole) ? 0 : -1;
 }
 
+herr_t driver_handle(H5FD_t* file, hid_t /*access*/, void** handle) {
+    *handle = &reinterpret_cast<DriverFile*>(file)->descriptor;
+    return 0;
+}
+
 herr_t driver_write(H5FD_t* /*file*/, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t /*address*/,
                     std::size_t /*size*/, const void* /*buffer*/) {
     return -1;
@@ -86,6 +91,7 @@ hid_t driver() {
         out.close = driver_close;
         out.read = driver_read;
         out.write = driver_write;
+        out.get_handle = driver_handle;
         return out;
     }();
     static const hid_t id = h5::checked(H5FDregister(&description), "register the input driver");
@@ -95,27 +101,15 @@ hid_t driver() {
 }  // namespace
 
 bool is_sound_global_heap(std::span<const unsigned char> collection) {
-    const std::uint64_t total = collection.size();
-    if (!begins_a_heap(collection.data(), collection.size()) || collection[4] != 1) return false;
-    if (total < smallest_heap || little_endian(&collection[8], 8) != total) return false;
-    std::vector<bool> seen;
-    std::uint64_t at = heap_header_bytes;
-    // Bytes at the end are unused if they are too few for an object header.
-    while (total - at >= heap_object_header_bytes) {
-        const auto index = static_cast<std::size_t>(little_endian(&collection[at], 2));
-        const std::uint64_t size = little_endian(&collection[at + 8], 8);
-        // Index 0 marks the free space at the end. Its size includes the object header.
-        if (index == 0) return size == total - at;
-        if (little_endian(&collection[at + 4], 4) != 0) return false;
-        if (size > total - at - heap_object_header_bytes) return false;
-        if (index >= seen.size()) seen.resize(index + 1);
-        if (seen[index]) return false;
-        seen[index] = true;
-        const std::uint64_t padded = (size + 7) / 8 * 8;
-        if (padded > total - at - heap_object_header_bytes) return false;
-        at += heap_object_header_bytes + padded;
-    }
-    return true;
+    std::vector<h5::HeapObject> objects;
+    return h5::list_heap_objects(collection, objects);
+}
+
+std::optional<int> descriptor_of_input(hid_t file) {
+    const h5::Handle access(h5::checked(H5Fget_access_plist(file), "read the file's properties"), H5Pclose);
+    void* descriptor = nullptr;
+    if (H5Pget_driver(access.get()) != driver() || H5Fget_vfd_handle(file, H5P_DEFAULT, &descriptor) < 0) return {};
+    return *static_cast<const int*>(descriptor);
 }
 
 h5::Handle open_input_file(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include "trace/hdf5/hdf5.h"
@@ -11,6 +12,9 @@ namespace kvscope::trace {
 
 /// Opens a file for reading. Takes no file lock, so network file systems work. Throws h5::Failure.
 [[nodiscard]] h5::Handle open_input_file(const std::filesystem::path& path);
+
+/// Returns the descriptor of a file that open_input_file() opened, and nullopt for other files.
+[[nodiscard]] std::optional<int> descriptor_of_input(hid_t file);
 
 /// Whether a global heap collection obeys the HDF5 file format (III.E). `collection` starts at the signature.
 [[nodiscard]] bool is_sound_global_heap(std::span<const unsigned char> collection);

@@ -43,12 +43,14 @@ bool is_plain(hid_t type) {
     return of == H5T_INTEGER || of == H5T_FLOAT || (of == H5T_STRING && H5Tis_variable_str(type) == 0);
 }
 
-std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) {
+/// @param row_bytes size of a table's row in the file; 0 for a data set of plain values
+std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action, std::size_t row_bytes = 0) {
     const Handle creation(checked(H5Dget_create_plist(data_set), action), H5Pclose);
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     ChunkLayout layout;
-    layout.element_bytes = H5Tget_size(type.get());
-    if (H5Pget_layout(creation.get()) != H5D_CHUNKED || !is_plain(type.get()) || layout.element_bytes == 0 ||
+    layout.element_bytes = row_bytes > 0 ? row_bytes : H5Tget_size(type.get());
+    const bool is_known = row_bytes > 0 || is_plain(type.get());
+    if (H5Pget_layout(creation.get()) != H5D_CHUNKED || !is_known || layout.element_bytes == 0 ||
         !has_filters(creation.get(), layout.element_bytes, layout.is_shuffled))
         return std::nullopt;
     layout.shape = data_set_info(data_set).shape;
@@ -207,13 +209,28 @@ bool write_chunks(hid_t data_set, const void* values, const std::string& action)
     return true;
 }
 
-bool read_chunks(hid_t data_set, const Block* block, void* values, const std::string& action) {
-    auto layout = layout_of(data_set, action);
+namespace {
+
+bool read_with_layout(hid_t data_set, std::optional<ChunkLayout> layout, const Block* block, void* values,
+                      const std::string& action) {
     if (!layout || (block != nullptr && !narrow(*layout, *block))) return false;
     return over_chunks(data_set, *layout, block, action,
                        [&](ChunkUnpacker& unpacker, std::size_t number, std::span<const unsigned char> bytes) {
                            return unpacker.unpack(*layout, number, bytes, static_cast<unsigned char*>(values));
                        }) == Fetched::whole;
+}
+
+}  // namespace
+
+bool read_chunks(hid_t data_set, const Block* block, void* values, const std::string& action) {
+    return read_with_layout(data_set, layout_of(data_set, action), block, values, action);
+}
+
+bool read_stored_rows(hid_t data_set, std::size_t element_bytes, const Block& block, void* rows,
+                      const std::string& action) {
+    const auto layout = layout_of(data_set, action, element_bytes);
+    // Without shuffling, the filters do not tell the size of a stored row.
+    return layout && layout->is_shuffled && read_with_layout(data_set, layout, &block, rows, action);
 }
 
 bool check_chunks(hid_t data_set, const std::string& action) {

@@ -16,6 +16,12 @@ namespace kvscope::trace::h5 {
 /// chunks are not deflated, the block ends inside a chunk, or a chunk was never written.
 [[nodiscard]] bool read_chunks(hid_t data_set, const Block* block, void* values, const std::string& action);
 
+/// Reads a block of a table, in the layout of the file: texts of variable length are references to heaps
+/// (global_heap.h).
+/// @param element_bytes size of a row in the file. Returns false as read_chunks().
+[[nodiscard]] bool read_stored_rows(hid_t data_set, std::size_t element_bytes, const Block& block, void* rows,
+                                    const std::string& action);
+
 /// Unpacks all chunks. Returns false if the chunks are not deflated. Throws Failure if a chunk is damaged or missing.
 bool check_chunks(hid_t data_set, const std::string& action);
 
