@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "common/json.h"
+#include "made_up_results.h"
 #include "made_up_text.h"
 #include "policies/registry/registry.h"
 #include "policies/registry/reselect.h"
@@ -33,14 +34,18 @@ struct Options {
     std::int64_t budget = 2048;
     bool scores = false;
     bool attention = false;
+    std::size_t samples = 0;
+    bool graded = false;
     std::uint64_t seed = 1;
     std::filesystem::path output;
     bool force = false;
 
     [[nodiscard]] std::string recipe() const {
-        return nlohmann::json{{"made_up", true},      {"tokens", tokens},       {"layers", layers}, {"heads", heads},
-                              {"kv_heads", kv_heads}, {"head_dim", head_dim},   {"runs", runs},     {"budget", budget},
-                              {"scores", scores},     {"attention", attention}, {"seed", seed}}
+        return nlohmann::json{
+            {"made_up", true},      {"tokens", tokens},       {"layers", layers},   {"heads", heads},
+            {"kv_heads", kv_heads}, {"head_dim", head_dim},   {"runs", runs},       {"budget", budget},
+            {"scores", scores},     {"attention", attention}, {"samples", samples}, {"graded", graded},
+            {"seed", seed}}
             .dump();
     }
 };
@@ -318,12 +323,23 @@ void add_attention_kept(trace::RunRecord& r, const Options& o, std::size_t layer
     }
 }
 
-void make(const Options& o) {
+trace::Writer open_output(const Options& o) {
+    return {o.output, o.recipe(), {.force = o.force, .generator = "kvscope_make_trace (made up)"}};
+}
+
+/// Writes a trace that contains only the results of a task.
+void make_results(const Options& o) {
+    trace::Writer writer = open_output(o);
+    writer.write_results("made-up", 0, made_up_results(o.samples, o.runs, o.graded, o.seed));
+    writer.finish();
+}
+
+void make_prompt_and_runs(const Options& o) {
     for (std::size_t run = 1; run <= o.runs; ++run) {  // reports invalid runs before anything is written
         const Plan p = plan(o, run);
         p.spec.create()->begin(p.context);
     }
-    trace::Writer writer(o.output, o.recipe(), {.force = o.force, .generator = "kvscope_make_trace (made up)"});
+    trace::Writer writer = open_output(o);
     writer.write_model(model_record(o));
     const MadeUpModel made_up(o);
     std::vector<trace::RunRecord> runs;
@@ -348,6 +364,10 @@ void make(const Options& o) {
         runs[run] = {};
     }
     writer.finish();
+}
+
+void make(const Options& o) {
+    o.samples > 0 ? make_results(o) : make_prompt_and_runs(o);
     fmt::print("{}: {:.1f} MB\n", o.output.string(), static_cast<double>(std::filesystem::file_size(o.output)) / 1e6);
 }
 
@@ -361,7 +381,8 @@ int run(int argc, char** argv) {
     app.footer(
         "Equal options and seeds give equal contents. With default sizes:\n"
         "  kvscope_make_trace -o t.h5                                  9 MB\n"
-        "  kvscope_make_trace --scores --attention --runs 5 -o t.h5    1.04 GB; takes 1.5 GB of memory");
+        "  kvscope_make_trace --scores --attention --runs 5 -o t.h5    1.04 GB; takes 1.5 GB of memory\n"
+        "  kvscope_make_trace --samples 10000 --runs 47 -o t.h5        480,000 rows of results");
     const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 24);
     app.add_option("--tokens", o.tokens, "Number of prompt tokens (N)")
         ->check(CLI::Range(64, 1 << 24))
@@ -378,6 +399,10 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     app.add_flag("--scores", o.scores, "Store each run's scores (L, G, N)");
     app.add_flag("--attention", o.attention, "Store the window attention (L, H, N)");
+    app.add_option("--samples", o.samples, "Write only the results of a task with this number of samples")
+        ->check(CLI::Range(0, 1 << 24))
+        ->capture_default_str();
+    app.add_flag("--graded", o.graded, "Made-up scores of samples are real numbers instead of 0 or 1");
     app.add_option("--seed", o.seed, "Seed of all random numbers")->capture_default_str();
     app.add_option("-o,--output", o.output, "Path of the trace to write")->required();
     app.add_flag("--force", o.force, "Replace an existing file");
