@@ -1,5 +1,6 @@
 // Measures how fast the app draws a trace: the first picture, panned and zoomed maps, idle frames, and views that
-// follow the what-if slider. Needs a display, which bench/window provides.
+// follow the what-if slider; for a trace with only results, the ranking of samples. Needs a display, which bench/window
+// provides.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/shell/app.h"
 #include "app/gui/view_data/live_what_if.h"
+#include "app/gui/view_data/ranked_rows.h"
 #include "app/gui/window/window.h"
 
 namespace {
@@ -119,6 +121,28 @@ void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
     drag_all("prefill in memory");
 }
 
+/// Measures the ranking of a task's samples, which follows the first picture of a trace that has only results.
+void rank_samples(kvscope::gui::Window& window, kvscope::gui::App& app) {
+    using namespace kvscope::gui;
+    const auto* document = app.session().focus();
+    const auto start = Clock::now();
+    app.session().wanted_samples = WantedSamples{document->id(), {}};
+    do {
+        window.draw_frame([&] { return app.frame(); });
+    } while (app.tasks().n_pending() > 0);
+    window.draw_frame([&] { return app.frame(); });
+    fmt::print("samples drawn in Rankings after {:.2f} s\n", seconds_since(start));
+    auto rows = std::make_shared<RankedRows>();
+    rows->made =
+        kvscope::analysis::make_ranking(kvscope::analysis::ranking_definition("samples"), *document->reader(), {});
+    const auto& columns = rows->made.table.columns;
+    for (size_t column = 0; column < columns.size(); ++column) {
+        const auto begin = Clock::now();
+        const size_t n = filter_and_sort_rows(rows, {column, true, ""}).rows.size();
+        fmt::print("sorting {} rows by {}: {:.0f} ms\n", n, columns[column].name, 1000 * seconds_since(begin));
+    }
+}
+
 void run(const Options& options) {
     const auto start = Clock::now();
     kvscope::gui::Window window({options.width, options.height, true, false});
@@ -139,6 +163,11 @@ void run(const Options& options) {
 
     const auto* document = app.session().focus();
     if (!document) throw std::runtime_error(options.trace.string() + " could not be opened");
+    if (document->reader()->n_prompts() == 0) {
+        fmt::print("first frame after {:.2f} s, first complete picture after {:.2f} s\n", first_frame, first_picture);
+        if (options.view == "rankings") rank_samples(window, app);
+        return;
+    }
     const auto n = static_cast<double>(document->reader()->prompt(0).visible_tokens());
     fmt::print("{}: {} tokens, {} layers, {} runs; {}\n", options.trace.filename().string(), n,
                document->reader()->model().n_layers, document->reader()->n_runs(0), window.renderer());

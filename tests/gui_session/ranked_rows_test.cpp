@@ -1,6 +1,7 @@
 #include "app/gui/view_data/ranked_rows.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "analysis/ranking.h"
 #include "app/gui/session/session.h"
@@ -44,6 +45,35 @@ TEST_CASE("every prompt of a trace without runs can be ranked") {
     CHECK(second.current);
     REQUIRE(second.value);
     CHECK(second.value->of->prompt == 1);
+}
+
+TEST_CASE("rows are filtered and sorted, and rows with equal or unknown cells keep their order") {
+    auto rows = std::make_shared<RankedRows>();
+    rows->made.table = {"t", "T", {{"name", "", ""}, {"number", "", "", analysis::ColumnType::real}}, {}};
+    const auto add = [&](const std::string& name, analysis::Cell number) {
+        rows->made.table.rows.push_back({{name, std::move(number)}});
+    };
+    add("b", 2.0);
+    add("", {});
+    add("a", 1.0);
+    add("B", std::nan(""));
+    add("c", 2.0);
+    add("a", int64_t{-3});
+    using Rows = std::vector<size_t>;
+    const auto sorted = [&](std::optional<size_t> column, bool descending, const std::string& filter = "") {
+        return filter_and_sort_rows(rows, {column, descending, filter}).rows;
+    };
+    CHECK(sorted({}, false) == Rows{0, 1, 2, 3, 4, 5});
+    CHECK(sorted(1, false) == Rows{5, 2, 0, 4, 1, 3});
+    CHECK(sorted(1, true) == Rows{0, 4, 2, 5, 1, 3});
+    CHECK(sorted(0, false) == Rows{3, 2, 5, 0, 4, 1});
+    CHECK(sorted(0, true) == Rows{4, 0, 2, 5, 3, 1});
+    CHECK(sorted(1, false, "b") == Rows{0, 3});
+    CHECK(sorted(7, false) == Rows{0, 1, 2, 3, 4, 5});
+    const analysis::Table table = filter_and_sort_rows(rows, {1, true, "A"}).table();
+    REQUIRE(table.rows.size() == 3);  // "NaN" contains the letter, too
+    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "a");
+    CHECK(table.columns.size() == 2);
 }
 
 }  // namespace kvscope::gui

@@ -88,14 +88,19 @@ void draw_figure_menu_items(Context& context, const View& view, const char* kind
         [&] { ExportDialog::ask(context.session, *request, context.host.files, context.host.notice); });
 }
 
-void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
+void draw_table_menu(Context& context, const View& view, const char* kind) {
     if (!begin_menu()) return;
     draw_items(
         context, view, kind,
         [&](const Form& form) {
-            ExportDialog::copy_numbers(context.session, table, form.format, form.name, context.host.notice);
+            if (const auto table = view.table())
+                ExportDialog::copy_numbers(context.session, *table, form.format, form.name, context.host.notice);
         },
-        {}, [&] { ExportDialog::ask(context.session, table, context.host.files, context.host.notice); });
+        {},
+        [&] {
+            if (const auto table = view.table())
+                ExportDialog::ask(context.session, *table, context.host.files, context.host.notice);
+        });
     ImGui::EndPopup();
 }
 

@@ -14,6 +14,7 @@ void draw_figure_menu(Context& context, const View& view, const char* kind,
 void draw_figure_menu_items(Context& context, const View& view, const char* kind,
                             const std::optional<FigureRequest>& request);
 
-void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
+/// Draws the context menu of a view with a table (View::table()), which is made when an item is chosen.
+void draw_table_menu(Context& context, const View& view, const char* kind);
 
 }  // namespace kvscope::gui

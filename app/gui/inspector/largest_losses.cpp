@@ -43,8 +43,8 @@ BrokenText break_text(const std::string& text, float width) {
 }
 
 void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownColumns& columns) {
-    const std::string& number = rows.texts[row][columns.number];
-    const std::string& text = rows.texts[row][columns.text];
+    const std::string number = rows.text(row, columns.number);
+    const std::string text = rows.text(row, columns.text);
     ImGui::PushFont(context.fonts.mono, 0);
     const float number_width = ImGui::CalcTextSize(number.c_str()).x;
     ImGui::PopFont();
@@ -119,7 +119,7 @@ LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
     if (!answer.error.empty()) return Drawn::nothing;
     if (!answer.value) return Drawn::nothing_yet;
     const RankedRows& rows = *answer.value->of;
-    if (!rows.nothing.empty() || rows.texts.empty()) return Drawn::nothing;
+    if (!rows.nothing.empty() || rows.made.table.rows.empty()) return Drawn::nothing;
     if (answer.current)
         losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
                                               : fmt::format("{} shown runs", request.runs.size());

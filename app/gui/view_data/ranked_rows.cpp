@@ -76,25 +76,39 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::FigureDefini
     } catch (const analysis::FigureError& why) {
         rows.nothing = why.what();
     }
-    const auto& columns = rows.made.table.columns;
-    for (const analysis::Row& row : rows.made.table.rows) {
-        auto& texts = rows.texts.emplace_back();
-        for (size_t i = 0; i < columns.size(); ++i) texts.push_back(shown_cell(columns[i], row.cells[i]));
-    }
     return rows;
 }
 
-int compare_cells(const Cell& x, const Cell& y) {
-    const auto a = number_in_cell(x), b = number_in_cell(y);
-    if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
-    const auto* s = std::get_if<std::string>(&x);
-    const auto* t = std::get_if<std::string>(&y);
-    return s && t ? s->compare(*t) : 0;
-}
+/// Value of a cell in a column that is sorted. Numbers precede texts.
+struct SortKey {
+    const std::string* text;  ///< nullptr for a number
+    double number;
+    size_t row;
 
-bool is_unknown(const Cell& cell) {
-    const auto* text = std::get_if<std::string>(&cell);
-    return text ? text->empty() : !number_in_cell(cell);
+    bool precedes(const SortKey& other) const {
+        if (text && other.text) return *text < *other.text;
+        return !text && (other.text || number < other.number);
+    }
+};
+
+/// Sorts rows by a column. Comparing keys is many times faster than comparing cells, which lie far apart in memory.
+void sort_rows(std::vector<size_t>& rows, const std::vector<analysis::Row>& of, size_t column, bool descending) {
+    std::vector<SortKey> keys;
+    keys.reserve(rows.size());
+    std::vector<size_t> unknown;
+    for (const size_t row : rows) {
+        const Cell& cell = of[row].cells[column];
+        const auto* text = std::get_if<std::string>(&cell);
+        const auto number = number_in_cell(cell);
+        if (text ? text->empty() : !number)
+            unknown.push_back(row);
+        else
+            keys.push_back({text, number.value_or(0), row});
+    }
+    std::ranges::stable_sort(
+        keys, [&](const SortKey& x, const SortKey& y) { return descending ? y.precedes(x) : x.precedes(y); });
+    const auto end = std::ranges::transform(keys, rows.begin(), &SortKey::row).out;
+    std::ranges::copy(unknown, end);
 }
 
 }  // namespace
@@ -146,27 +160,29 @@ RankingRequest ranking_request(const Session& session, const analysis::FigureDef
     return request;
 }
 
+std::string RankedRows::text(size_t row, size_t column) const {
+    return shown_cell(made.table.columns[column], made.table.rows[row].cells[column]);
+}
+
+analysis::Table OrderedRows::table() const {
+    const analysis::Table& all = of->made.table;
+    analysis::Table ordered{all.name, all.title, all.columns, {}};
+    for (const size_t row : rows) ordered.rows.push_back(all.rows[row]);
+    return ordered;
+}
+
 OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
     OrderedRows out;
     const analysis::Table& all = of->made.table;
     const std::string wanted = lower_case(order.filter);
     for (size_t row = 0; row < all.rows.size(); ++row) {
-        const auto& texts = of->texts[row];
-        if (wanted.empty() || std::ranges::any_of(texts, [&](const std::string& text) {
-                return lower_case(text).find(wanted) != std::string::npos;
-            }))
-            out.rows.push_back(row);
+        bool has_text = wanted.empty();
+        for (size_t column = 0; !has_text && column < all.columns.size(); ++column)
+            has_text = lower_case(of->text(row, column)).find(wanted) != std::string::npos;
+        if (has_text) out.rows.push_back(row);
     }
-    if (order.column && *order.column < all.columns.size()) {
-        std::ranges::stable_sort(out.rows, [&](size_t x, size_t y) {
-            const Cell& a = all.rows[x].cells[*order.column];
-            const Cell& b = all.rows[y].cells[*order.column];
-            if (is_unknown(a) || is_unknown(b)) return !is_unknown(a) && is_unknown(b);
-            return order.descending ? compare_cells(a, b) > 0 : compare_cells(a, b) < 0;
-        });
-    }
-    out.table = {all.name, all.title, all.columns, {}};
-    for (const size_t row : out.rows) out.table.rows.push_back(all.rows[row]);
+    if (order.column && *order.column < all.columns.size())
+        sort_rows(out.rows, all.rows, *order.column, order.descending);
     out.of = std::move(of);
     return out;
 }

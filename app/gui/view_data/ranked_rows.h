@@ -29,16 +29,20 @@ struct RankedRows {
     std::string nothing;  ///< why there is no ranking; empty if there is one
     std::string ranking;  ///< name of the ranking
     analysis::Ranking made;
-    std::vector<std::vector<std::string>> texts;  ///< (rows, columns); white space in tokens is made visible
-    std::vector<RunId> runs;                      ///< ids of the runs by index in the trace's prompt
+    std::vector<RunId> runs;  ///< ids of the runs by index in the trace's prompt
     int document = -1;
     int prompt = 0;
+
+    /// Returns a cell as one line of text, with visible white space in tokens.
+    [[nodiscard]] std::string text(size_t row, size_t column) const;
 };
 
 struct OrderedRows {
     std::shared_ptr<const RankedRows> of;
     std::vector<size_t> rows;
-    analysis::Table table;  ///< the same rows as a table
+
+    /// Returns the rows in this order.
+    [[nodiscard]] analysis::Table table() const;
 };
 
 /// Order and filter of rows. Without `column`, rows keep the order of the ranking.

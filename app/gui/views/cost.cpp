@@ -170,12 +170,10 @@ class CostView : public View {
             best.push_back(runs.best(i, context.session));
         }
         for (const RunsTable::Row& row : runs.rows) draw_row(context, runs.columns, compared, row, largest, best);
-        Table shown = as_table(context.session, runs);
+        shown_ = as_table(context.session, runs);
         const bool on_heading = ImGui::GetIO().MousePos.y < heading_bottom_;
         ImGui::EndTable();
-        if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right))
-            draw_table_menu(context, *this, "cost", shown);
-        shown_ = std::move(shown);
+        if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right)) draw_table_menu(context, *this, "cost");
     }
 
     static float width_of_labels(float widest) {

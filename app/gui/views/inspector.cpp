@@ -174,7 +174,7 @@ class InspectorView : public View {
         if (!shown_) return ImGui::TextDisabled("reading its scores …");
         tables_[0] = draw_runs_of_token(context, shown_->runs, *prompt, shown);
         draw_report(context, document, *prompt, *shown_);
-        if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
+        if (table()) draw_table_menu(context, *this, "inspector");
     }
 
     /// Returns the table under the mouse: the heads of a layer, the entries at a head's cut-off, or (elsewhere) the

@@ -59,7 +59,7 @@ class RankingsView : public View {
     }
 
     std::optional<analysis::Table> table() const override {
-        return shown_ ? std::optional(shown_->table) : std::nullopt;
+        return shown_ ? std::optional(shown_->table()) : std::nullopt;
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -240,8 +240,7 @@ class RankingsView : public View {
             ImGui::TextDisabled("%s", order_.filter.empty() ? "nothing to rank" : "no row has this text");
         }
         ImGui::EndTable();
-        if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right))
-            draw_table_menu(context, *this, "rankings", ordered.table);
+        if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right)) draw_table_menu(context, *this, "rankings");
     }
 
     /// Returns whether the row was clicked.
@@ -269,7 +268,7 @@ class RankingsView : public View {
         ImGui::SetCursorPos(at);
         for (size_t i = 0; i < columns.size(); ++i) {
             if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-            draw_cell(context, columns[i], rows.texts[row][i]);
+            draw_cell(context, columns[i], rows.text(row, i));
         }
         ImGui::PopID();
         return is_clicked;
