@@ -67,7 +67,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
     scores.task = tasks.front();
-    scores.rows = reader.results(scores.task);
+    scores.rows = reader.results(scores.task, texts_of_scores());
     if (!scores.rows.empty() && !has_scores(scores.rows))
         throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
                                         reader.path().string(), scores.task));
@@ -178,19 +178,21 @@ void make_table(Figure& figure, const Scores& scores) {
     panel.y = name_axis("", names, true);
     HeatMap map = map_of_means(scores.labels.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
-    for (const auto& group : scores.groups) {
+    const auto means = mean_scores(scores.groups);
+    for (size_t i = 0; i < scores.groups.size(); ++i) {
+        const TaskGroup& group = scores.groups[i];
         const size_t row = index_of(scores.labels, group.label());
         const bool is_full = group.is_full();
         const size_t column = is_full ? 0 : index_of(scores.budgets, group.budget);
         const size_t last = is_full ? scores.budgets.size() - 1 : column;
         const double middle = (static_cast<double>(column) + static_cast<double>(last)) / 2;
-        if (group.answered.empty()) {
+        if (!means[i]) {
             labels.push_back({middle, static_cast<double>(row), "failed", {90, 90, 90}});
             continue;
         }
-        const Estimate score = group.mean_score();
-        for (size_t i = column; i <= last; ++i)
-            map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * score.mean);
+        const Estimate& score = *means[i];
+        for (size_t budget = column; budget <= last; ++budget)
+            map.values[row * scores.budgets.size() + budget] = static_cast<float>(100 * score.mean);
         labels.push_back({middle, static_cast<double>(row), score_text(score, short_number),
                           ink_on(color_at(ColorScale().map, score.mean))});
     }

@@ -83,6 +83,11 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
     }
 }
 
+const trace::WantedTexts texts_of_samples{
+    .all = false,
+    .whole = {"sample_id", "policy", "parameters_json", "prediction", "answers_json", "status", "subset", "model",
+              "source", "requested_budget"}};
+
 Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     const auto tasks = reader.result_tasks();
     if (tasks.empty())
@@ -100,7 +105,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of(reader);
     for (const std::string& task : tasks) {
-        const auto results = reader.results(task);
+        const auto results = reader.results(task, texts_of_samples);
         if (!results.empty()) add_samples(rows, task, results, questions, options);
     }
     Ranking ranking = rows.take();

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/results/result.h"
+#include "analysis/measures/result_row.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/task_scores.h"
 
@@ -30,19 +30,25 @@ struct GroupOfRuns {
 };
 
 std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows) {
-    std::vector<Result> results;
-    add_table(results, rows, "");
     const std::vector<RowSettings> settings = settings_of_rows(rows);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(rows);
     std::map<size_t, GroupOfRuns> by_group;
-    std::map<size_t, const trace::ResultRow*> full;  // by sample
-    for (size_t i = 0; i < rows.size(); ++i)
-        if (results[i].is_full() && results[i].is_complete()) full[settings[i].sample] = &rows[i];
+    const auto is_full = [](const trace::ResultRow& row) { return row.policy == full_policy; };
+    const auto is_complete = [](const trace::ResultRow& row) {
+        return row.status == trace::schema::run::status_complete;
+    };
+    std::map<size_t, std::span<const trace::ResultRow>> first_full;  // by sample
+    std::map<size_t, const trace::ResultRow*> full;                  // by sample
+    for (size_t i = 0; i < rows.size(); ++i) {
+        if (!is_full(rows[i])) continue;
+        first_full.try_emplace(settings[i].sample, rows.subspan(i, 1));
+        if (is_complete(rows[i])) full[settings[i].sample] = &rows[i];
+    }
     for (size_t i = 0; i < rows.size(); ++i) {
         const trace::ResultRow& row = rows[i];
+        if (is_full(row) || !is_complete(row) || row.budget_fraction >= 1) continue;
         const auto control = full.find(settings[i].sample);
-        if (results[i].is_full() || !results[i].is_complete() || row.budget_fraction >= 1 || control == full.end())
-            continue;
+        if (control == full.end()) continue;
         GroupOfRuns& runs = by_group[settings[i].group];
         const TaskGroup& group = groups[settings[i].group];
         runs.label = fmt::format("{} @ {}", group.label(), group.budget);
@@ -52,7 +58,7 @@ std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows)
         runs.budget += static_cast<double>(row.budget);
         runs.kept += row.kept_share / row.budget_fraction * static_cast<double>(row.budget);
         runs.share += row.budget_fraction;
-        runs.of_bytes_held += results[i].share_of_bytes;
+        runs.of_bytes_held += share_of_full_bytes(first_full.at(settings[i].sample), row);
         runs.tied_heads += row.tied_heads;
     }
     std::vector<GroupOfRuns> all;

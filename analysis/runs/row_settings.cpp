@@ -124,6 +124,12 @@ struct RowGroup {
     AskedBudget asked;
 };
 
+/// Whether two rows have the same values in the columns that determine their group.
+bool have_equal_settings(const trace::ResultRow& a, const trace::ResultRow& b) {
+    return a.policy == b.policy && a.parameters_json == b.parameters_json && a.source == b.source &&
+           a.requested_budget == b.requested_budget && a.question_seen == b.question_seen && a.model == b.model;
+}
+
 }  // namespace
 
 std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
@@ -135,8 +141,10 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
     std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
     std::vector<RowGroup> groups;
     std::vector<RowSettings> all;
+    all.reserve(rows.size());
     const trace::ResultRow* before = nullptr;
-    size_t n_samples = 0;
+    size_t n_samples = 0, sample_begin = 0, previous_begin = 0;
+    bool follows = false;  // whether the sample's rows so far have the settings of the previous sample's rows
     const auto is_known = [&](int64_t seen) {
         return std::ranges::find(rows, seen, &trace::ResultRow::question_seen) != rows.end();
     };
@@ -149,8 +157,20 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         if (!before || is_full || before->sample_id != row.sample_id || before->model != row.model) {
             ++n_samples;
             counted.clear();
+            previous_begin = std::exchange(sample_begin, all.size());
+            follows = n_samples > 1;
         }
         before = &row;
+        const size_t place_in_sample = all.size() - sample_begin;
+        if (const size_t twin = previous_begin + place_in_sample;
+            follows && twin < sample_begin && have_equal_settings(row, rows[twin])) {
+            groups[all[twin].group].asked.add(row);
+            all.push_back(all[twin]);
+            all.back().sample = n_samples - 1;
+            continue;
+        }
+        if (std::exchange(follows, false))
+            for (size_t i = sample_begin; i < all.size(); ++i) ++counted[{all[i].setting, rows[i].requested_budget}];
         const auto [recorded, is_new] = known.try_emplace({row.policy, row.parameters_json, row.source});
         if (is_new) recorded->second = recorded_setting(row);
         const auto& [setting, of_bytes] = recorded->second;

@@ -15,6 +15,7 @@
 #include "analysis/statistics/paired_difference.h"
 #include "common/counted.h"
 #include "common/hidden_question.h"
+#include "kernels/threads/parallel.h"
 #include "policies/registry/policy_from_record.h"
 #include "policies/registry/registry.h"
 
@@ -49,14 +50,34 @@ const std::string& context_of(const trace::ResultRow& row) {
 
 }  // namespace
 
-Estimate TaskGroup::mean_score() const {
+Estimate TaskGroup::mean_score(const Resampling& resampling) const {
     std::vector<double> scores;
     std::vector<std::string> contexts;
     for (const auto* row : answered) {
         scores.push_back(row->score);
         contexts.push_back(context_of(*row));
     }
-    return estimate_score(scores, Clusters(contexts));
+    return estimate_score(scores, Clusters(contexts), resampling);
+}
+
+std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> groups) {
+    std::vector<std::optional<Estimate>> scores(groups.size());
+    int64_t n_draws = 0;
+    for (const TaskGroup& group : groups)
+        n_draws += static_cast<int64_t>(group.answered.size()) * Resampling().n_resamples;
+    kernels::parallel_for(static_cast<int64_t>(groups.size()), n_draws, [&](int64_t i) {
+        const TaskGroup& group = groups[static_cast<size_t>(i)];
+        if (!group.answered.empty()) scores[static_cast<size_t>(i)] = group.mean_score();
+    });
+    return scores;
+}
+
+const trace::WantedTexts& texts_of_scores() {
+    static const trace::WantedTexts texts{.all = false,
+                                          .whole = {"sample_id", "policy", "parameters_json", "metric", "status",
+                                                    "model", "source", "requested_budget", "context_hash"},
+                                          .shortened = {"prediction"}};
+    return texts;
 }
 
 std::string TaskGroup::distinct(const std::string& name) const {
@@ -152,7 +173,10 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"failed", "Failed", "", ColumnType::integer},
                  {"budget_of", "Budget of", ""}},
                 {}};
-    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+    const auto groups = group_results_by_setting_and_budget(rows);
+    const auto scores = mean_scores(groups);
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const TaskGroup& group = groups[i];
         Row row{{group.label(),
                  group.budget,
                  static_cast<int64_t>(group.answered.size()),
@@ -163,11 +187,10 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  group.is_full() ? Cell() : Cell(std::string(group.of_bytes ? "bytes" : "entries"))},
                 group.is_full(),
                 group.budget};
-        if (!group.answered.empty()) {
-            const Estimate score = group.mean_score();
-            row.cells[3] = score.mean;
-            row.cells[4] = known_cell(score.interval.low);
-            row.cells[5] = known_cell(score.interval.high);
+        if (const auto& score = scores[i]) {
+            row.cells[3] = score->mean;
+            row.cells[4] = known_cell(score->interval.low);
+            row.cells[5] = known_cell(score->interval.high);
         }
         table.rows.push_back(std::move(row));
     }
@@ -261,7 +284,7 @@ Validity validity_of_model(std::span<const trace::ResultRow> rows) {
     // No model reaches 90 % of a graded score such as F1.
     const bool are_graded = std::ranges::any_of(rows, is_graded);
     const auto groups = group_results_by_setting_and_budget(rows);
-    const auto mean = [](const TaskGroup& group) { return group.mean_score().mean; };
+    const auto mean = [](const TaskGroup& group) { return group.mean_score({.n_resamples = 1}).mean; };
     const TaskGroup* full = nullptr;
     const TaskGroup* random = nullptr;
     for (const auto& group : groups) {

@@ -13,6 +13,7 @@
 #include "analysis/statistics/bootstrap.h"
 #include "analysis/tables/table.h"
 #include "trace/records/records.h"
+#include "trace/records/wanted_texts.h"
 
 namespace kvscope::analysis {
 
@@ -40,10 +41,16 @@ struct TaskGroup {
     [[nodiscard]] std::string label() const { return distinct(setting); }
     /// Returns estimate_score() of the answered samples. Questions about one context are one cluster.
     /// @throws std::invalid_argument if no sample is answered
-    [[nodiscard]] Estimate mean_score() const;
+    [[nodiscard]] Estimate mean_score(const Resampling& resampling = {}) const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
     [[nodiscard]] double budget_share() const;
 };
+
+/// Returns TaskGroup::mean_score() of each group, computed on several threads; nullopt without answered samples.
+[[nodiscard]] std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> groups);
+
+/// The texts of rows that scores and verdicts() need. Answers are shortened.
+[[nodiscard]] const trace::WantedTexts& texts_of_scores();
 
 /// Names of a group in tables and figures, with new labels of settings (FigureOptions::setting_labels).
 struct GroupNames {

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/statistics/random_index.h"
@@ -12,6 +16,8 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t most_draws = 10'000'000;
+constexpr int fewest_resamples = 1000;
 
 double median_of(std::vector<double> values) {
     const std::size_t half = values.size() / 2;
@@ -29,29 +35,55 @@ double quantile(const std::vector<double>& sorted, double share) {
     return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
+using Drawn = std::vector<std::uint32_t>;
+
+/// Returns the clusters of all resamples, one resample after another. Keeps the last result, because the groups of a
+/// table mostly have equal numbers of clusters, and drawing takes longer than adding.
+std::shared_ptr<const Drawn> draw_all(std::size_t n_clusters, const Resampling& resampling) {
+    using Key = std::tuple<std::size_t, int, std::uint64_t>;
+    static std::mutex mutex;
+    static std::pair<Key, std::shared_ptr<const Drawn>> last;
+    const std::lock_guard lock(mutex);
+    const Key key(n_clusters, resampling.n_resamples, resampling.seed);
+    if (last.second && last.first == key) return last.second;
+    RandomIndex random(resampling.seed);
+    Drawn all(n_clusters * static_cast<std::size_t>(resampling.n_resamples));
+    for (std::uint32_t& cluster : all) cluster = static_cast<std::uint32_t>(random.below(n_clusters));
+    last = {key, std::make_shared<const Drawn>(std::move(all))};
+    return last.second;
+}
+
 /// Draws as many clusters as there are, again and again.
 /// @param statistic returns a number for the drawn clusters
 template <class Statistic>
 Interval percentile_interval(std::size_t n_clusters, const Resampling& resampling, const Statistic& statistic) {
     if (n_clusters < 2) return {nan, nan};
-    RandomIndex random(resampling.seed);
-    std::vector<std::size_t> drawn(n_clusters);
     std::vector<double> numbers(static_cast<std::size_t>(resampling.n_resamples));
-    for (double& number : numbers) {
-        for (std::size_t& cluster : drawn) cluster = random.below(n_clusters);
-        number = statistic(drawn);
+    if (numbers.size() <= most_draws / n_clusters) {
+        const auto all = draw_all(n_clusters, resampling);
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            numbers[i] = statistic(std::span(*all).subspan(i * n_clusters, n_clusters));
+    } else {
+        RandomIndex random(resampling.seed);
+        Drawn drawn(n_clusters);
+        for (double& number : numbers) {
+            for (std::uint32_t& cluster : drawn) cluster = static_cast<std::uint32_t>(random.below(n_clusters));
+            number = statistic(std::span<const std::uint32_t>(drawn));
+        }
     }
     std::ranges::sort(numbers);
     return {quantile(numbers, 0.025), quantile(numbers, 0.975)};
 }
 
-Interval interval_of_mean(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
+Interval interval_of_mean(std::span<const double> values, const Clusters& clusters, Resampling resampling) {
     const std::vector<double> sums = clusters.sums(values);
     const auto sizes = clusters.sizes();
-    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::size_t> drawn) {
+    const auto enough = static_cast<int>(most_draws / std::max<std::size_t>(clusters.n_clusters(), 1));
+    resampling.n_resamples = std::min(resampling.n_resamples, std::max(enough, fewest_resamples));
+    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
         double sum = 0;
         std::size_t n = 0;
-        for (const std::size_t cluster : drawn) {
+        for (const std::uint32_t cluster : drawn) {
             sum += sums[cluster];
             n += sizes[cluster];
         }
@@ -62,9 +94,9 @@ Interval interval_of_mean(std::span<const double> values, const Clusters& cluste
 Interval interval_of_median(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
     const std::vector<std::vector<double>> by_cluster = clusters.values(values);
     std::vector<double> all;
-    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::size_t> drawn) {
+    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
         all.clear();
-        for (const std::size_t cluster : drawn)
+        for (const std::uint32_t cluster : drawn)
             all.insert(all.end(), by_cluster[cluster].begin(), by_cluster[cluster].end());
         return median_of(all);
     });

@@ -144,3 +144,24 @@ TEST_CASE("estimates depend on the values and the seed alone, and refuse invalid
     CHECK_THROWS_AS(estimate_mean(Values{0, std::nan("")}, Clusters(2)), std::invalid_argument);
     CHECK_THROWS_AS(estimate_mean(values, Clusters(3)), std::invalid_argument);
 }
+
+TEST_CASE("means over many clusters draw fewer samples, but at least 1,000") {
+    const auto interval = [](std::size_t n, const Resampling& resampling) {
+        Values values(n);
+        for (std::size_t i = 0; i < n; ++i)
+            values[i] = (i % 4 == 0 ? 1 : 0) + 1e-4 * static_cast<double>(i) / static_cast<double>(n);
+        return estimate_mean(values, Clusters(n), resampling).interval;
+    };
+    const auto draw_equally = [&](std::size_t n, int n_resamples) {
+        const Interval found = interval(n, {}), wanted = interval(n, {.n_resamples = n_resamples});
+        return found.low == wanted.low && found.high == wanted.high;
+    };
+    CHECK(draw_equally(1000, 10000));
+    CHECK(draw_equally(2000, 5000));
+    CHECK(draw_equally(20000, 1000));
+    CHECK_FALSE(draw_equally(2000, 4999));
+    // For many samples, the interval is that of the normal distribution.
+    const double error = 1.96 * std::sqrt(0.25 * 0.75 / 20000);
+    CHECK(interval(20000, {}).low == Approx(0.25 - error).margin(0.1 * error));
+    CHECK(interval(20000, {}).high == Approx(0.25 + error).margin(0.1 * error));
+}

@@ -8,6 +8,7 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/rename_runs.h"
+#include "analysis/runs/row_settings.h"
 #include "common/json.h"
 #include "tests/analysis/sample_figures.h"
 
@@ -429,4 +430,32 @@ TEST_CASE("the reason of failed runs is given once per setting and budget", "[ta
     for (auto& one : rows)
         if (one.policy == "snapkv" && one.budget == 64) one.status = "failed: no room: 3 < 4";
     CHECK(describe_failed_runs(rows)[0] == "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
+}
+
+TEST_CASE("rows are grouped equally if samples have their runs in another order") {
+    const auto row_of = [](const std::string& sample, const std::string& policy, int64_t budget) {
+        trace::ResultRow one;
+        one.sample_id = sample;
+        one.policy = policy;
+        one.budget = budget;
+        one.requested_budget = policy == "full" ? "" : std::to_string(budget);
+        return one;
+    };
+    // The third sample differs from the second only in its last rows; the fourth has fewer rows, the fifth more.
+    const std::vector<trace::ResultRow> rows = {
+        row_of("a", "full", 9),  row_of("a", "h2o", 2), row_of("a", "snapkv", 2), row_of("a", "snapkv", 2),
+        row_of("b", "full", 9),  row_of("b", "h2o", 2), row_of("b", "snapkv", 2), row_of("b", "snapkv", 2),
+        row_of("c", "full", 9),  row_of("c", "h2o", 2), row_of("c", "snapkv", 2), row_of("c", "h2o", 2),
+        row_of("d", "full", 9),  row_of("d", "h2o", 2),  //
+        row_of("e", "full", 9),  row_of("e", "h2o", 2), row_of("e", "snapkv", 4), row_of("e", "snapkv", 2),
+        row_of("e", "snapkv", 2)};
+    const std::vector<size_t> groups = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 0, 1, 5, 2, 3};
+    const std::vector<size_t> samples = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4, 4, 4, 4};
+    const auto settings = settings_of_rows(rows);
+    REQUIRE(settings.size() == rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+        INFO(i);
+        CHECK(settings[i].group == groups[i]);
+        CHECK(settings[i].sample == samples[i]);
+    }
 }
