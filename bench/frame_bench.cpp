@@ -156,6 +156,7 @@ void run(const Options& options) {
     window.draw_frame(frame);
     const double first_frame = seconds_since(start);
     do {
+        glfwWaitEventsTimeout(1.0 / 60);  // drawing without a pause would slow down the tasks
         window.draw_frame(frame);
     } while (app.tasks().n_pending() > 0);
     window.draw_frame(frame);

@@ -340,6 +340,19 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const Want
     return out;
 }
 
+std::size_t OpenTraceFiles::n_results(std::string_view task, const std::stop_token& stop) const {
+    const h5::Guard guard;
+    std::size_t n_rows = 0;
+    for (const GroupPlace& place : result_tables(task)) {
+        throw_if_stopped(stop);
+        n_rows += h5::with_place_in_errors(place_name(place), [&] {
+            const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
+            return n_rows_of_table(table.get(), place_name(place));
+        });
+    }
+    return n_rows;
+}
+
 std::vector<ResultRow> OpenTraceFiles::result_rows(std::string_view task, std::span<const std::size_t> rows,
                                                    const std::stop_token& stop) const {
     const h5::Guard guard;

@@ -295,6 +295,8 @@ std::vector<ResultRow> Reader::results(std::string_view task, const WantedTexts&
     return impl_->files->results(task, texts, impl_->stop);
 }
 
+std::size_t Reader::n_results(std::string_view task) const { return impl_->files->n_results(task, impl_->stop); }
+
 std::vector<ResultRow> Reader::result_rows(std::string_view task, std::span<const std::size_t> rows) const {
     return impl_->files->result_rows(task, rows, impl_->stop);
 }

@@ -113,6 +113,8 @@ class Reader {
     /// and similar columns come from the trace's model and recipe, and measures are NaN. Throws std::out_of_range
     /// without the table.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
+    /// Returns the number of rows. Throws std::out_of_range without the table.
+    [[nodiscard]] std::size_t n_results(std::string_view task) const;
     /// Returns the rows with only some texts. Other texts, and the `data_hash` of earlier versions, are empty.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const WantedTexts& texts) const;
     /// Returns these rows of results(task), in the given order. Reads only the parts of the table with these rows.

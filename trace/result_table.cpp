@@ -4,16 +4,19 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <type_traits>
 
 #include "common/sha256.h"
+#include "kernels/threads/parallel.h"
 #include "trace/hdf5/global_heap.h"
 #include "trace/hdf5/hdf5.h"
 #include "trace/hdf5/threaded_chunk_io.h"
@@ -209,8 +212,9 @@ class StoredTable {
             return std::nullopt;
         stored.chunk_rows_ = chunk;
         stored.n_rows_ = h5::data_set_info(table).shape.at(0);
-        stored.heap_ = h5::StoredTexts::of_file(table);
-        if (!stored.heap_) return std::nullopt;
+        const auto texts_of_file = h5::StoredTexts::of_file(table);
+        if (!texts_of_file) return std::nullopt;
+        stored.texts_.assign(n_parts, *texts_of_file);
         return stored;
     }
 
@@ -220,9 +224,17 @@ class StoredTable {
         const std::size_t end = range.first + range.count;
         for (std::size_t at = range.first / chunk_rows_ * chunk_rows_; at < end; at += chunks_at_once * chunk_rows_) {
             if (!fetch(at, std::min(chunks_at_once * chunk_rows_, n_rows_ - at))) return false;
-            const std::size_t last = std::min(end, at + chunks_at_once * chunk_rows_);
-            for (std::size_t row = std::max(at, range.first); row < last; ++row)
-                if (!fill(row - at, out[row - range.first])) return false;
+            const std::size_t first = std::max(at, range.first);
+            const std::size_t count = std::min(end, at + chunks_at_once * chunk_rows_) - first;
+            std::array<bool, n_parts> is_read = {};
+            const auto read_part = [&](std::int64_t number) {
+                const auto part = static_cast<std::size_t>(number);
+                is_read[part] = true;
+                for (std::size_t i = count * part / n_parts; i < count * (part + 1) / n_parts; ++i)
+                    if (!fill(first + i - at, texts_[part], out[first + i - range.first])) is_read[part] = false;
+            };
+            kernels::parallel_for(n_parts, static_cast<std::int64_t>(count * columns_.size()), read_part);
+            if (!std::ranges::all_of(is_read, std::identity())) return false;
         }
         return true;
     }
@@ -236,7 +248,7 @@ class StoredTable {
             const std::size_t first = rows[i] / chunk_rows_ * chunk_rows_;
             if (first != fetched && !fetch(first, std::min(chunk_rows_, n_rows_ - first))) return false;
             fetched = first;
-            if (!fill(rows[i] - first, out[i])) return false;
+            if (!fill(rows[i] - first, texts_[0], out[i])) return false;
         }
         return true;
     }
@@ -256,13 +268,13 @@ class StoredTable {
         return h5::read_stored_rows(table_, row_bytes_, {{first}, {count}}, bytes_.data(), "read the table");
     }
 
-    bool fill(std::size_t row, ResultRow& out) {
+    bool fill(std::size_t row, h5::StoredTexts& texts, ResultRow& out) const {
         const unsigned char* const stored = bytes_.data() + row * row_bytes_;
         for (const Column& column : columns_) {
             const auto set = [&](auto member) {
                 auto& value = out.*member;
                 if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-                    const auto text = heap_->find(stored + column.offset);
+                    const auto text = texts.find(stored + column.offset);
                     if (text) set_text(value, *text, column.is_whole);
                     return text.has_value();
                 } else {
@@ -278,7 +290,8 @@ class StoredTable {
     hid_t table_;
     std::vector<Column> columns_;
     std::size_t row_bytes_ = 0, chunk_rows_ = 0, n_rows_ = 0;
-    std::optional<h5::StoredTexts> heap_;
+    static constexpr std::size_t n_parts = 4;  ///< of rows that are filled in parallel
+    std::vector<h5::StoredTexts> texts_;       ///< one per part
     std::vector<unsigned char> bytes_;
 };
 

@@ -35,6 +35,7 @@ constexpr size_t most_panels = 24;
 struct Scores {
     std::string task;
     std::vector<trace::ResultRow> rows;
+    std::vector<TaskGroup> all_groups;
     std::vector<TaskGroup> groups;              ///< chosen groups by label, then budget; `full` comes first
     std::vector<std::string> labels;            ///< TaskGroup::label()
     std::map<std::string, GroupNames> name_of;  ///< by label
@@ -71,8 +72,8 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (!scores.rows.empty() && !has_scores(scores.rows))
         throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
                                         reader.path().string(), scores.task));
-    const auto all = group_results_by_setting_and_budget(scores.rows);
-    for (const auto& group : all) {
+    scores.all_groups = group_results_by_setting_and_budget(scores.rows);
+    for (const auto& group : scores.all_groups) {
         if (!is_chosen(group, options)) continue;
         scores.groups.push_back(group);
         add_once(scores.labels, group.label());
@@ -80,7 +81,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     }
     if (scores.groups.empty()) {
         std::vector<std::string> names;
-        for (const auto& group : all) add_once(names, group.setting);
+        for (const auto& group : scores.all_groups) add_once(names, group.setting);
         throw FigureError(
             fmt::format("the results have none of the chosen settings; they have {}", fmt::join(names, ", ")));
     }
@@ -372,14 +373,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
-    const std::vector<std::string> all_verdicts = verdicts(scores.rows);
+    const std::vector<std::string> all_verdicts = verdicts(scores.all_groups);
     figure.caption =
         fmt::format("Mean scores over {} of {}{}. {}", counted(std::ssize(samples), "sample"), scores.task,
                     source == Source::depths
                         ? ""
                         : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
                     fmt::join(all_verdicts, " "));
-    if (source != Source::depths) figure.panels.front().note = first_obstacle_to_comparison(scores.rows);
+    if (source != Source::depths) figure.panels.front().note = first_obstacle_to_comparison(scores.all_groups);
     complete_figure(figure, reader, options, {});
     return figure;
 }

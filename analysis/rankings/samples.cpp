@@ -61,21 +61,21 @@ std::string name_of_sample(const trace::ResultRow& row, const RowSettings& setti
 
 void add_samples(RankingRows& rows, const std::string& task, const std::vector<trace::ResultRow>& results,
                  const std::map<SampleKey, std::string>& questions, const FigureOptions& options) {
-    const std::vector<RowSettings> settings = settings_of_rows(results);
+    const SettingsOfRows settings = settings_of_rows(results);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
     std::map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
-        if (results[i].policy == full_policy) full[settings[i].sample] = &results[i];
+        if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
     for (size_t i = 0; i < results.size(); ++i) {
-        const TaskGroup& group = groups[settings[i].group];
+        const TaskGroup& group = groups[settings.rows[i].group];
         if (!is_chosen(group, options)) continue;
         const trace::ResultRow& row = results[i];
-        const auto control = full.find(settings[i].sample);
+        const auto control = full.find(settings.rows[i].sample);
         const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
         const double score = score_of(row);
         const auto question = questions.find({row.sample_id, row.question_seen != 0});
         rows.add({}, full_score - score,
-                 {group.label(), group.budget, task, row.subset, name_of_sample(row, settings[i]), row.length,
+                 {group.label(), group.budget, task, row.subset, name_of_sample(row, settings.of(i)), row.length,
                   known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(full_score - score),
                   question == questions.end() ? std::string() : question->second, expected_text(row.answers_json),
                   answer_text(row), control == full.end() ? std::string() : answer_text(*control->second),
@@ -86,7 +86,7 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
 const trace::WantedTexts texts_of_samples{
     .all = false,
     .whole = {"sample_id", "policy", "parameters_json", "prediction", "answers_json", "status", "subset", "model",
-              "source", "requested_budget"}};
+              "source", "requested_budget", "cause"}};
 
 Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     const auto tasks = reader.result_tasks();

@@ -39,27 +39,28 @@ bool asks_in_both_ways(std::span<const Result> results) {
 
 void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
                const std::string& trace) {
-    const std::vector<RowSettings> settings = settings_of_rows(rows);
+    const SettingsOfRows settings = settings_of_rows(rows);
     std::vector<std::string> names;                       // by sample
     std::vector<std::span<const trace::ResultRow>> full;  // the first full run of each sample; empty if there is none
     std::map<std::pair<std::string, std::optional<bool>>, int>
         n_equal;  // samples so far with this hash and question_seen
     for (size_t i = 0; i < rows.size(); ++i) {
-        const size_t sample = settings[i].sample;
+        const size_t sample = settings.rows[i].sample;
         if (sample == names.size()) {  // samples are numbered in the order of their first rows
             const std::string& hash = rows[i].sample_hash;
             // A sample has one value of question_seen, as its rows begin with the full run.
-            names.push_back(hash.empty()
-                                ? fmt::format("{}\n{}\n{}", trace, task, sample)
-                                : fmt::format("{}\n{}\n{}", task, hash, n_equal[{hash, settings[i].question_seen}]++));
+            names.push_back(
+                hash.empty() ? fmt::format("{}\n{}\n{}", trace, task, sample)
+                             : fmt::format("{}\n{}\n{}", task, hash, n_equal[{hash, settings.of(i).question_seen}]++));
             full.emplace_back();
         }
         if (full[sample].empty() && rows[i].policy == full_policy) full[sample] = rows.subspan(i, 1);
     }
     results.reserve(results.size() + rows.size());
     for (size_t i = 0; i < rows.size(); ++i)
-        results.push_back({rows[i], trace, task, settings[i].setting, settings[i].budget, names[settings[i].sample],
-                           share_of_full_bytes(full[settings[i].sample], rows[i])});
+        results.push_back({rows[i], trace, task, settings.of(i).setting, settings.of(i).budget,
+                           names[settings.rows[i].sample],
+                           share_of_full_bytes(full[settings.rows[i].sample], rows[i])});
 }
 
 std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace) {

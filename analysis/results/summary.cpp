@@ -289,7 +289,7 @@ std::string verdict_on(std::span<const Result> results) {
     std::string text;
     for (const auto& [task, rows] : tasks)
         text += fmt::format("{}{}{}", text.empty() ? "" : " ", tasks.size() > 1 ? task + ": " : "",
-                            assess_task_validity(rows));
+                            assess_task_validity(group_results_by_setting_and_budget(rows)));
     return text;
 }
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/measures/result_row.h"
-#include "analysis/runs/row_settings.h"
 #include "analysis/runs/task_scores.h"
 
 namespace kvscope::analysis {
@@ -29,41 +28,36 @@ struct GroupOfRuns {
     double tied_heads = 0;                ///< sum over the runs; NaN if unknown
 };
 
-std::vector<GroupOfRuns> compressed_runs(std::span<const trace::ResultRow> rows) {
-    const std::vector<RowSettings> settings = settings_of_rows(rows);
-    const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(rows);
-    std::map<size_t, GroupOfRuns> by_group;
-    const auto is_full = [](const trace::ResultRow& row) { return row.policy == full_policy; };
-    const auto is_complete = [](const trace::ResultRow& row) {
-        return row.status == trace::schema::run::status_complete;
-    };
-    std::map<size_t, std::span<const trace::ResultRow>> first_full;  // by sample
-    std::map<size_t, const trace::ResultRow*> full;                  // by sample
-    for (size_t i = 0; i < rows.size(); ++i) {
-        if (!is_full(rows[i])) continue;
-        first_full.try_emplace(settings[i].sample, rows.subspan(i, 1));
-        if (is_complete(rows[i])) full[settings[i].sample] = &rows[i];
-    }
-    for (size_t i = 0; i < rows.size(); ++i) {
-        const trace::ResultRow& row = rows[i];
-        if (is_full(row) || !is_complete(row) || row.budget_fraction >= 1) continue;
-        const auto control = full.find(settings[i].sample);
-        if (control == full.end()) continue;
-        GroupOfRuns& runs = by_group[settings[i].group];
-        const TaskGroup& group = groups[settings[i].group];
-        runs.label = fmt::format("{} @ {}", group.label(), group.budget);
-        runs.of_bytes = settings[i].of_bytes;
-        ++runs.n;
-        runs.n_equal_answers += row.prediction == control->second->prediction ? 1 : 0;
-        runs.budget += static_cast<double>(row.budget);
-        runs.kept += row.kept_share / row.budget_fraction * static_cast<double>(row.budget);
-        runs.share += row.budget_fraction;
-        runs.of_bytes_held += share_of_full_bytes(first_full.at(settings[i].sample), row);
-        runs.tied_heads += row.tied_heads;
-    }
+std::vector<GroupOfRuns> compressed_runs(std::span<const TaskGroup> groups) {
+    std::map<size_t, const trace::ResultRow*> full;  // by sample
+    for (const TaskGroup& group : groups)
+        for (size_t i = 0; group.is_full() && i < group.answered.size(); ++i)
+            full[group.samples[i]] = group.answered[i];
     std::vector<GroupOfRuns> all;
-    for (auto& [group, runs] : by_group) all.push_back(std::move(runs));
+    for (const TaskGroup& group : groups) {
+        if (group.is_full()) continue;
+        GroupOfRuns runs{.label = fmt::format("{} @ {}", group.label(), group.budget), .of_bytes = group.of_bytes};
+        for (size_t i = 0; i < group.answered.size(); ++i) {
+            const trace::ResultRow& row = *group.answered[i];
+            const auto control = full.find(group.samples[i]);
+            if (row.budget_fraction >= 1 || control == full.end()) continue;
+            ++runs.n;
+            runs.n_equal_answers += row.prediction == control->second->prediction ? 1 : 0;
+            runs.budget += static_cast<double>(row.budget);
+            runs.kept += row.kept_share / row.budget_fraction * static_cast<double>(row.budget);
+            runs.share += row.budget_fraction;
+            runs.of_bytes_held += share_of_full_bytes(std::span(control->second, 1), row);
+            runs.tied_heads += row.tied_heads;
+        }
+        if (runs.n > 0) all.push_back(std::move(runs));
+    }
     return all;
+}
+
+bool have_scores(std::span<const TaskGroup> groups) {
+    return std::ranges::any_of(groups, [](const TaskGroup& group) {
+        return std::ranges::any_of(group.answered, [](const auto* row) { return std::isfinite(row->score); });
+    });
 }
 
 bool deviates(double found, double wanted) { return std::abs(found - wanted) > tolerance * wanted; }
@@ -80,13 +74,13 @@ void add_remark(std::vector<std::string>& remarks, const char* kind, std::vector
 
 }  // namespace
 
-std::vector<std::string> verdicts(std::span<const trace::ResultRow> rows) {
+std::vector<std::string> verdicts(std::span<const TaskGroup> groups) {
     std::vector<std::string> remarks;
-    if (has_scores(rows)) remarks.push_back(assess_task_validity(rows));
-    remarks.push_back(describe_uncompressed_samples(rows));
+    if (have_scores(groups)) remarks.push_back(assess_task_validity(groups));
+    remarks.push_back(describe_uncompressed_samples(groups));
     std::erase(remarks, "");
     std::vector<std::string> missed, not_smaller, equal, tied;
-    for (const GroupOfRuns& runs : compressed_runs(rows)) {
+    for (const GroupOfRuns& runs : compressed_runs(groups)) {
         const auto n = static_cast<double>(runs.n);
         if (runs.of_bytes && deviates(runs.of_bytes_held, runs.share))
             missed.push_back(

@@ -132,7 +132,7 @@ bool have_equal_settings(const trace::ResultRow& a, const trace::ResultRow& b) {
 
 }  // namespace
 
-std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
+SettingsOfRows settings_of_rows(std::span<const trace::ResultRow> rows) {
     // By policy, parameters and source
     std::map<std::tuple<std::string, std::string, std::string>, RecordedSetting> known;
     // Setting, requested budget, number among equal ones, question_seen, model
@@ -140,8 +140,8 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
     std::map<Key, size_t> places;                                // indices of groups
     std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
     std::vector<RowGroup> groups;
-    std::vector<RowSettings> all;
-    all.reserve(rows.size());
+    SettingsOfRows all;
+    all.rows.reserve(rows.size());
     const trace::ResultRow* before = nullptr;
     size_t n_samples = 0, sample_begin = 0, previous_begin = 0;
     bool follows = false;  // whether the sample's rows so far have the settings of the previous sample's rows
@@ -157,20 +157,20 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         if (!before || is_full || before->sample_id != row.sample_id || before->model != row.model) {
             ++n_samples;
             counted.clear();
-            previous_begin = std::exchange(sample_begin, all.size());
+            previous_begin = std::exchange(sample_begin, all.rows.size());
             follows = n_samples > 1;
         }
         before = &row;
-        const size_t place_in_sample = all.size() - sample_begin;
+        const size_t place_in_sample = all.rows.size() - sample_begin;
         if (const size_t twin = previous_begin + place_in_sample;
             follows && twin < sample_begin && have_equal_settings(row, rows[twin])) {
-            groups[all[twin].group].asked.add(row);
-            all.push_back(all[twin]);
-            all.back().sample = n_samples - 1;
+            groups[all.rows[twin].group].asked.add(row);
+            all.rows.push_back({n_samples - 1, all.rows[twin].group});
             continue;
         }
         if (std::exchange(follows, false))
-            for (size_t i = sample_begin; i < all.size(); ++i) ++counted[{all[i].setting, rows[i].requested_budget}];
+            for (size_t i = sample_begin; i < all.rows.size(); ++i)
+                ++counted[{all.of(i).setting, rows[i].requested_budget}];
         const auto [recorded, is_new] = known.try_emplace({row.policy, row.parameters_json, row.source});
         if (is_new) recorded->second = recorded_setting(row);
         const auto& [setting, of_bytes] = recorded->second;
@@ -178,20 +178,20 @@ std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows
         const std::string model = !has_models ? "" : row.model.empty() ? "unknown model" : row.model;
         const auto [place, is_first] =
             places.try_emplace({setting, row.requested_budget, nth, question_seen, model}, groups.size());
-        if (is_first)
+        if (is_first) {
             groups.push_back(
                 {is_full,
                  {.requested = budget_requested_in(row), .of_bytes = of_bytes, .entries = {}, .fractions = {}}});
+            all.groups.push_back({setting, {}, of_bytes, question_seen, model});
+        }
         groups[place->second].asked.add(row);
-        all.push_back({setting, {}, of_bytes, question_seen, model, n_samples - 1, place->second});
+        all.rows.push_back({n_samples - 1, place->second});
     }
     std::vector<double> shares;
     for (const RowGroup& each : groups)
         if (!each.is_full && each.asked.is_share()) shares.push_back(each.asked.share());
-    for (RowSettings& row : all) {
-        const RowGroup& group = groups[row.group];
-        row.budget = group.is_full ? "all" : budget_text(group.asked, shares);
-    }
+    for (size_t i = 0; i < groups.size(); ++i)
+        all.groups[i].budget = groups[i].is_full ? "all" : budget_text(groups[i].asked, shares);
     return all;
 }
 

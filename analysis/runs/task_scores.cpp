@@ -121,16 +121,18 @@ double TaskGroup::budget_share() const {
 std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
-    const std::vector<RowSettings> settings = settings_of_rows(rows);
+    const SettingsOfRows settings = settings_of_rows(rows);
     for (size_t i = 0; i < rows.size(); ++i) {
         const trace::ResultRow& row = rows[i];
-        const RowSettings& of = settings[i];
-        if (of.group == groups.size()) {  // groups are numbered in the order of their first rows
+        const auto [sample, number] = settings.rows[i];
+        if (number == groups.size()) {  // groups are numbered in the order of their first rows
+            const RowSettings& of = settings.of(i);
             groups.push_back({row.policy, of.setting, of.budget, of.of_bytes, of.question_seen, of.model});
         }
-        TaskGroup& group = groups[of.group];
-        if (row.status == "complete") {
+        TaskGroup& group = groups[number];
+        if (row.status == trace::schema::run::status_complete) {
             group.answered.push_back(&row);
+            group.samples.push_back(sample);
         } else {
             ++group.n_failed;
             const size_t colon = row.status.find(": ");
@@ -274,16 +276,17 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
     return !scores.empty() && paired_difference(scores, scores_of_b, Clusters(contexts)).estimate.interval.low > 0;
 }
 
-/// What the rows of one model say about the comparison of policies.
+/// What the groups of one model say about the comparison of policies.
 struct Validity {
     std::vector<std::string> obstacles;  ///< sentences
     std::string numbers;                 ///< the sentence that is printed if there are no obstacles
 };
 
-Validity validity_of_model(std::span<const trace::ResultRow> rows) {
+Validity validity_of_model(std::span<const TaskGroup> groups) {
     // No model reaches 90 % of a graded score such as F1.
-    const bool are_graded = std::ranges::any_of(rows, is_graded);
-    const auto groups = group_results_by_setting_and_budget(rows);
+    const bool are_graded = std::ranges::any_of(groups, [](const TaskGroup& group) {
+        return std::ranges::any_of(group.answered, [](const auto* row) { return is_graded(*row); });
+    });
     const auto mean = [](const TaskGroup& group) { return group.mean_score({.n_resamples = 1}).mean; };
     const TaskGroup* full = nullptr;
     const TaskGroup* random = nullptr;
@@ -322,20 +325,20 @@ Validity validity_of_model(std::span<const trace::ResultRow> rows) {
     return validity;
 }
 
-bool are_of_one_model(std::span<const trace::ResultRow> rows) {
-    return std::ranges::all_of(rows, [&](const trace::ResultRow& row) { return row.model == rows.front().model; });
+bool are_of_one_model(std::span<const TaskGroup> groups) {
+    return std::ranges::all_of(groups, [](const TaskGroup& group) { return group.model.empty(); });
 }
 
-std::string assess_validity_of_model(std::span<const trace::ResultRow> rows) {
-    const Validity validity = validity_of_model(rows);
+std::string assess_validity_of_model(std::span<const TaskGroup> groups) {
+    const Validity validity = validity_of_model(groups);
     return validity.obstacles.empty() ? validity.numbers : fmt::format("{}", fmt::join(validity.obstacles, " "));
 }
 
 }  // namespace
 
-std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows) {
-    if (!are_of_one_model(rows)) return {};
-    const std::vector<std::string> obstacles = validity_of_model(rows).obstacles;
+std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups) {
+    if (!are_of_one_model(groups)) return {};
+    const std::vector<std::string> obstacles = validity_of_model(groups).obstacles;
     if (obstacles.empty()) return {};
     std::string first = obstacles.front().substr(0, obstacles.front().find(';'));
     if (first.ends_with('.')) first.pop_back();
@@ -343,22 +346,21 @@ std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows)
     return first;
 }
 
-std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
-    if (are_of_one_model(rows)) return assess_validity_of_model(rows);
-    std::map<std::string, std::vector<trace::ResultRow>> by_model;
-    for (const trace::ResultRow& row : rows) by_model[row.model].push_back(row);
+std::string assess_task_validity(std::span<const TaskGroup> groups) {
+    if (are_of_one_model(groups)) return assess_validity_of_model(groups);
+    std::map<std::string, std::vector<TaskGroup>> by_model;
+    for (const TaskGroup& group : groups) by_model[group.model].push_back(group);
     std::vector<std::string> texts;
     for (const auto& [model, of_model] : by_model)
-        texts.push_back(
-            fmt::format("{}: {}", model.empty() ? "unknown model" : model, assess_validity_of_model(of_model)));
+        texts.push_back(fmt::format("{}: {}", model, assess_validity_of_model(of_model)));
     return fmt::format("{}", fmt::join(texts, " "));
 }
 
-std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {
+std::string describe_uncompressed_samples(std::span<const TaskGroup> groups) {
     std::map<std::string, std::pair<size_t, size_t>>
         by_budget;  // by budget: number of samples without dropped tokens, number of all samples
     std::vector<std::string> budgets;
-    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+    for (const TaskGroup& group : groups) {
         if (group.is_full() || group.budget.ends_with('%')) continue;
         const auto [place, is_new] = by_budget.try_emplace(group.budget);
         if (is_new) budgets.push_back(group.budget);

@@ -27,6 +27,7 @@ struct TaskGroup {
     std::optional<bool> question_seen = {};  ///< as RowSettings::question_seen
     std::string model = {};                  ///< as RowSettings::model
     std::vector<const trace::ResultRow*> answered = {};
+    std::vector<size_t> samples = {};  ///< SettingsOfRows::Place::sample of `answered`
     int n_failed = 0;
     struct Failure {
         std::string reason;
@@ -93,13 +94,14 @@ struct GroupNames {
 /// Says whether the results are usable to compare policies, or what prevents the comparison. Requirements: at least 60
 /// samples; `full` is right in at least 90 % of them, `random` at its smallest budget in at most 10 %; for graded
 /// scores, `full` is distinguishably better than `random`. Warns if most wrong answers of `full` were cut off.
-[[nodiscard]] std::string assess_task_validity(std::span<const trace::ResultRow> rows);
-/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6", for the rows of one model;
-/// empty if there is no obstacle, or if the rows have several models.
-[[nodiscard]] std::string first_obstacle_to_comparison(std::span<const trace::ResultRow> rows);
+/// @param groups of a whole table
+[[nodiscard]] std::string assess_task_validity(std::span<const TaskGroup> groups);
+/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6", for the groups of one
+/// model; empty if there is no obstacle, or if the table has several models.
+[[nodiscard]] std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.
-[[nodiscard]] std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string describe_uncompressed_samples(std::span<const TaskGroup> groups);
 
 /// Settings by policy and window.
 using WindowsOfPolicies = std::map<std::string, std::map<int64_t, std::set<std::string>>>;

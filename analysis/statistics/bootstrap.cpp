@@ -80,6 +80,13 @@ Interval interval_of_mean(std::span<const double> values, const Clusters& cluste
     const auto sizes = clusters.sizes();
     const auto enough = static_cast<int>(most_draws / std::max<std::size_t>(clusters.n_clusters(), 1));
     resampling.n_resamples = std::min(resampling.n_resamples, std::max(enough, fewest_resamples));
+    if (clusters.n_clusters() == clusters.n_samples()) {
+        return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
+            double sum = 0;
+            for (const std::uint32_t cluster : drawn) sum += sums[cluster];
+            return sum / static_cast<double>(drawn.size());
+        });
+    }
     return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
         double sum = 0;
         std::size_t n = 0;

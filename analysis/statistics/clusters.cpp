@@ -1,8 +1,9 @@
 #include "analysis/statistics/clusters.h"
 
-#include <map>
 #include <numeric>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 
 namespace kvscope::analysis {
 
@@ -11,7 +12,7 @@ Clusters::Clusters(std::size_t n) : cluster_of_(n), sizes_(n, 1) {
 }
 
 Clusters::Clusters(std::span<const std::string> names) {
-    std::map<std::string, std::size_t> numbers;
+    std::unordered_map<std::string_view, std::size_t> numbers;
     for (const std::string& name : names) {
         const std::size_t cluster = numbers.try_emplace(name, numbers.size()).first->second;
         cluster_of_.push_back(cluster);

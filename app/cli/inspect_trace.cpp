@@ -198,9 +198,10 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
     if (const auto what = describe_what_policies_saw(rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
-    if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
+    const auto groups = analysis::group_results_by_setting_and_budget(rows);
+    if (const auto untouched = analysis::describe_uncompressed_samples(groups); !untouched.empty())
         text += untouched + "\n";
-    return text + analysis::assess_task_validity(rows) + "\n";
+    return text + analysis::assess_task_validity(groups) + "\n";
 }
 
 /// Returns a table of means over the prompts; empty if there is only one prompt.

@@ -27,9 +27,9 @@ void add_runs(WrittenResults& results, const std::string& task, const std::vecto
         }
         const bool is_full = rows[i].policy == full_policy;
         const std::string budget = is_full                            ? ""
-                                   : rows[i].requested_budget.empty() ? settings[i].budget
+                                   : rows[i].requested_budget.empty() ? settings.of(i).budget
                                                                       : rows[i].requested_budget;
-        runs.try_emplace(settings[i].group, WrittenRun{task, settings[i].setting, budget})
+        runs.try_emplace(settings.rows[i].group, WrittenRun{task, settings.of(i).setting, budget})
             .first->second.rows.push_back(&rows[i]);
     }
     for (auto& [group, run] : runs) results.runs.push_back(std::move(run));

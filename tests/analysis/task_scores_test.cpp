@@ -40,6 +40,14 @@ std::vector<trace::ResultRow> results(int full_wrong, int random_right) {
     return rows;
 }
 
+std::string validity_of(const std::vector<trace::ResultRow>& rows) {
+    return assess_task_validity(group_results_by_setting_and_budget(rows));
+}
+
+std::string first_obstacle_of(const std::vector<trace::ResultRow>& rows) {
+    return first_obstacle_to_comparison(group_results_by_setting_and_budget(rows));
+}
+
 }  // namespace
 
 TEST_CASE("questions about one context are one cluster of the interval", "[task-scores]") {
@@ -113,7 +121,7 @@ TEST_CASE("wrong answers that end within a sentence are explained by too few tok
     const auto says = [&](const std::string& answer) {
         for (auto& one : rows)
             if (one.policy == "full" && one.score < 0.5) one.prediction = answer;
-        return assess_task_validity(rows);
+        return validity_of(rows);
     };
     CHECK_THAT(says("The special magic number of the ladder is 48"),
                Contains("83.3 %") && Contains("10 of its 10 wrong answers end within") && Contains("-n"));
@@ -145,8 +153,7 @@ TEST_CASE("models of one table have rows and verdicts of their own", "[task-scor
     CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
     CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
     CHECK(task_scores_by_budget(rows).rows.size() == 6);
-    CHECK_THAT(assess_task_validity(rows),
-               Contains("a/good: Usable") && Contains("b/poor: The full run is right in 50.0 %"));
+    CHECK_THAT(validity_of(rows), Contains("a/good: Usable") && Contains("b/poor: The full run is right in 50.0 %"));
 }
 
 TEST_CASE("one sample of two models is two samples", "[task-scores]") {
@@ -181,16 +188,15 @@ TEST_CASE("settings of other programs have their texts", "[task-scores]") {
 TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     using Catch::Matchers::Contains;
     using Catch::Matchers::StartsWith;
-    CHECK_THAT(assess_task_validity(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
-    CHECK_THAT(assess_task_validity(results(10, 2)), StartsWith("The full run is right in 83.3 %; at least 90 %"));
-    CHECK_THAT(assess_task_validity(results(0, 10)),
-               StartsWith("The task is too easy: random at 64 is right in 16.7 %"));
+    CHECK_THAT(validity_of(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
+    CHECK_THAT(validity_of(results(10, 2)), StartsWith("The full run is right in 83.3 %; at least 90 %"));
+    CHECK_THAT(validity_of(results(0, 10)), StartsWith("The task is too easy: random at 64 is right in 16.7 %"));
     auto few = results(0, 0);
     few.resize(40);
-    CHECK_THAT(assess_task_validity(few), StartsWith("Too few samples to compare policies: 10; use at least 60."));
-    CHECK(first_obstacle_to_comparison(few) == "too few samples to compare policies: 10");
-    CHECK(first_obstacle_to_comparison(results(10, 2)) == "the full run is right in 83.3 %");
-    CHECK(first_obstacle_to_comparison(results(3, 2)).empty());
+    CHECK_THAT(validity_of(few), StartsWith("Too few samples to compare policies: 10; use at least 60."));
+    CHECK(first_obstacle_of(few) == "too few samples to compare policies: 10");
+    CHECK(first_obstacle_of(results(10, 2)) == "the full run is right in 83.3 %");
+    CHECK(first_obstacle_of(results(3, 2)).empty());
 }
 
 TEST_CASE("a graded score is usable if the full run is distinguishably better than random", "[task-scores]") {
@@ -202,13 +208,13 @@ TEST_CASE("a graded score is usable if the full run is distinguishably better th
         if (rows[i].policy == "full") rows[i].score = 0.3 + 0.001 * static_cast<double>(i % 7);
         if (rows[i].policy == "random") rows[i].score = 0.2;
     }
-    CHECK_THAT(assess_task_validity(rows),
+    CHECK_THAT(validity_of(rows),
                StartsWith("Usable: 60 samples; full scores 30.") && Contains("random at 64 scores 20.0 %"));
     for (auto& one : rows)
         if (one.policy == "random") one.score = 0.3 + (one.sample_id.size() == 1 ? 0.05 : -0.005);
-    CHECK_THAT(assess_task_validity(rows), StartsWith("The full run's score of ") && Contains("not distinguishable"));
+    CHECK_THAT(validity_of(rows), StartsWith("The full run's score of ") && Contains("not distinguishable"));
     std::erase_if(rows, [](const auto& one) { return one.policy == "random"; });
-    CHECK_THAT(assess_task_validity(rows), StartsWith("The chance level is unknown"));
+    CHECK_THAT(validity_of(rows), StartsWith("The chance level is unknown"));
 }
 
 TEST_CASE("rows with a seen and with a hidden question are separate groups", "[task-scores]") {
@@ -452,10 +458,10 @@ TEST_CASE("rows are grouped equally if samples have their runs in another order"
     const std::vector<size_t> groups = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 0, 1, 5, 2, 3};
     const std::vector<size_t> samples = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4, 4, 4, 4};
     const auto settings = settings_of_rows(rows);
-    REQUIRE(settings.size() == rows.size());
+    REQUIRE(settings.rows.size() == rows.size());
     for (size_t i = 0; i < rows.size(); ++i) {
         INFO(i);
-        CHECK(settings[i].group == groups[i]);
-        CHECK(settings[i].sample == samples[i]);
+        CHECK(settings.rows[i].group == groups[i]);
+        CHECK(settings.rows[i].sample == samples[i]);
     }
 }

@@ -28,7 +28,7 @@ trace::ResultRow run(const std::string& policy, int64_t budget, double kept_shar
 
 std::vector<std::string> of(std::vector<trace::ResultRow> rows) {
     rows.insert(rows.begin(), run("full", 100, 1, 1000, "a"));
-    return verdicts(rows);
+    return verdicts(group_results_by_setting_and_budget(rows));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -21,19 +20,16 @@ std::string view_without_prompts(const trace::Reader& reader) {
     return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
 }
 
-/// Returns "6 samples of niah" for the tables of tasks.
-std::string samples_in_words(const trace::Reader& reader) {
+/// Returns "6 rows of niah" for the tables of tasks.
+std::string tables_in_words(const trace::Reader& reader) {
     std::vector<std::string> tasks;
-    for (const std::string& task : reader.result_tasks()) {
-        std::set<std::string> samples;
-        for (const auto& row : reader.results(task)) samples.insert(row.sample_id);
-        tasks.push_back(fmt::format("{} of {}", counted(std::ssize(samples), "sample"), task));
-    }
+    for (const std::string& task : reader.result_tasks())
+        tasks.push_back(fmt::format("{} of {}", counted(static_cast<int64_t>(reader.n_results(task)), "row"), task));
     return fmt::format("{}", fmt::join(tasks, ", "));
 }
 
 /// Writes what an opened trace contains into the log.
-void log_contents(Session& session, const Document& document) {
+void log_contents(const Document& document) {
     const trace::Reader& reader = *document.reader();
     const std::string path = document.path().string();
     const int n = reader.n_prompts();
@@ -42,14 +38,11 @@ void log_contents(Session& session, const Document& document) {
         spdlog::info("{} opened: {}", path, has_rows ? "rows of results" : counted(n, "prompt"));
         return;
     }
-    // Large tables take a while to read.
-    session.tasks.once([reader = document.reader()] { return samples_in_words(*reader); },
-                       [path](const std::string& text, bool is_error) {
-                           if (is_error)
-                               spdlog::error("{}: {}", path, text);
-                           else
-                               spdlog::info("{} opened: {}", path, text);
-                       });
+    try {
+        spdlog::info("{} opened: {}", path, tables_in_words(reader));
+    } catch (const trace::TraceError& error) {
+        spdlog::error("{}: {}", path, error.what());
+    }
 }
 
 }  // namespace
@@ -82,7 +75,7 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
         Document& document = to_.session.open(path);
         if (to_.session.documents().size() > n_open) to_.sidecars.take_in(document);
         to_.settings.values().remember_trace(path);
-        log_contents(to_.session, document);
+        log_contents(document);
         const trace::Reader& reader = *document.file();
         if (reader.n_prompts() > 0)
             to_.views.end_alone();

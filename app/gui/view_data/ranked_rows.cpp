@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/prompt_text.h"
@@ -79,36 +82,61 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::FigureDefini
     return rows;
 }
 
-/// Value of a cell in a column that is sorted. Numbers precede texts.
-struct SortKey {
-    const std::string* text;  ///< nullptr for a number
-    double number;
-    size_t row;
-
-    bool precedes(const SortKey& other) const {
-        if (text && other.text) return *text < *other.text;
-        return !text && (other.text || number < other.number);
+/// Sets the places of rows that are sorted by `less`.
+template <class Key, class Less>
+void set_places(std::vector<Key>& keys, std::vector<std::uint32_t>& places, const Less& less) {
+    std::ranges::sort(keys, less);
+    std::uint32_t place = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+        if (i > 0 && less(keys[i - 1], keys[i])) ++place;
+        places[keys[i].second] = place;
     }
-};
+}
 
-/// Sorts rows by a column. Comparing keys is many times faster than comparing cells, which lie far apart in memory.
-void sort_rows(std::vector<size_t>& rows, const std::vector<analysis::Row>& of, size_t column, bool descending) {
-    std::vector<SortKey> keys;
+/// Returns the place of each row's cell in the ascending order of a column's texts. Equal texts, of which most columns
+/// have many, are compared once.
+ColumnOrder order_of_texts(const std::vector<analysis::Row>& rows, size_t column) {
+    std::unordered_map<std::string_view, std::uint32_t> numbers;
+    std::vector<std::uint32_t> number_of_row(rows.size(), ColumnOrder::unknown);
+    std::vector<std::pair<std::string_view, size_t>> texts;
+    for (size_t row = 0; row < rows.size(); ++row) {
+        const auto* text = std::get_if<std::string>(&rows[row].cells[column]);
+        if (!text || text->empty()) continue;
+        const auto [known, is_new] = numbers.try_emplace(*text, static_cast<std::uint32_t>(texts.size()));
+        if (is_new) texts.emplace_back(*text, texts.size());
+        number_of_row[row] = known->second;
+    }
+    std::vector<std::uint32_t> place_of_text(texts.size());
+    set_places(texts, place_of_text, [](const auto& a, const auto& b) { return a.first < b.first; });
+    ColumnOrder order{std::move(number_of_row)};
+    for (std::uint32_t& place : order.places)
+        if (place != ColumnOrder::unknown) place = place_of_text[place];
+    return order;
+}
+
+ColumnOrder order_of_numbers(const std::vector<analysis::Row>& rows, size_t column) {
+    ColumnOrder order{std::vector<std::uint32_t>(rows.size(), ColumnOrder::unknown)};
+    std::vector<std::pair<double, size_t>> numbers;
+    for (size_t row = 0; row < rows.size(); ++row)
+        if (const auto number = number_in_cell(rows[row].cells[column])) numbers.emplace_back(*number, row);
+    set_places(numbers, order.places, [](const auto& a, const auto& b) { return a.first < b.first; });
+    return order;
+}
+
+/// Sorts rows by their places. Equal rows keep their order, and rows with unknown cells come last.
+void sort_rows(std::vector<size_t>& rows, const ColumnOrder& order, bool descending) {
+    std::vector<std::uint64_t> keys;  // place and index in `rows`
     keys.reserve(rows.size());
-    std::vector<size_t> unknown;
-    for (const size_t row : rows) {
-        const Cell& cell = of[row].cells[column];
-        const auto* text = std::get_if<std::string>(&cell);
-        const auto number = number_in_cell(cell);
-        if (text ? text->empty() : !number)
-            unknown.push_back(row);
-        else
-            keys.push_back({text, number.value_or(0), row});
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const std::uint32_t place = order.places[rows[i]];
+        const bool is_reversed = descending && place != ColumnOrder::unknown;
+        keys.push_back(std::uint64_t{is_reversed ? ColumnOrder::unknown - 1 - place : place} << 32 | i);
     }
-    std::ranges::stable_sort(
-        keys, [&](const SortKey& x, const SortKey& y) { return descending ? y.precedes(x) : x.precedes(y); });
-    const auto end = std::ranges::transform(keys, rows.begin(), &SortKey::row).out;
-    std::ranges::copy(unknown, end);
+    std::ranges::sort(keys);
+    std::vector<size_t> sorted;
+    sorted.reserve(rows.size());
+    for (const std::uint64_t key : keys) sorted.push_back(rows[key & 0xFFFFFFFF]);
+    rows = std::move(sorted);
 }
 
 }  // namespace
@@ -171,6 +199,18 @@ analysis::Table OrderedRows::table() const {
     return ordered;
 }
 
+const ColumnOrder& RankedRows::order(size_t column) const {
+    const std::lock_guard lock(orders->mutex);
+    const auto [known, is_new] = orders->by_column.try_emplace(column);
+    if (is_new) {
+        const std::vector<analysis::Row>& rows = made.table.rows;
+        const bool are_texts = std::ranges::any_of(
+            rows, [&](const analysis::Row& row) { return std::holds_alternative<std::string>(row.cells[column]); });
+        known->second = are_texts ? order_of_texts(rows, column) : order_of_numbers(rows, column);
+    }
+    return known->second;
+}
+
 OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
     OrderedRows out;
     const analysis::Table& all = of->made.table;
@@ -182,7 +222,7 @@ OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const Row
         if (has_text) out.rows.push_back(row);
     }
     if (order.column && *order.column < all.columns.size())
-        sort_rows(out.rows, all.rows, *order.column, order.descending);
+        sort_rows(out.rows, of->order(*order.column), order.descending);
     out.of = std::move(of);
     return out;
 }

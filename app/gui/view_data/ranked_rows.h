@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +27,12 @@ struct RankingRequest {
 [[nodiscard]] RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
                                              std::optional<double> threshold, const WantedSamples& samples = {});
 
+/// The ascending order of a column. Equal cells have equal places.
+struct ColumnOrder {
+    static constexpr std::uint32_t unknown = 0xFFFFFFFF;  ///< place of an empty or unknown cell
+    std::vector<std::uint32_t> places;                    ///< by row
+};
+
 struct RankedRows {
     uint64_t number = 0;  ///< unique id, for use in stamps
     std::string nothing;  ///< why there is no ranking; empty if there is one
@@ -35,6 +44,15 @@ struct RankedRows {
 
     /// Returns a cell as one line of text, with visible white space in tokens.
     [[nodiscard]] std::string text(size_t row, size_t column) const;
+
+    /// Returns the order of a column, which is computed only once. Several threads may call this.
+    [[nodiscard]] const ColumnOrder& order(size_t column) const;
+
+    struct Orders {
+        std::mutex mutex;
+        std::map<size_t, ColumnOrder> by_column;
+    };
+    std::shared_ptr<Orders> orders = std::make_shared<Orders>();
 };
 
 struct OrderedRows {

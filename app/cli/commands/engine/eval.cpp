@@ -45,7 +45,9 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         return;
     }
     const bool with_sentences = is_for_people && arguments.format.name() != "tex";
-    if (with_sentences) print(fmt::format("\n{}\n", fmt::join(analysis::verdicts(rows), "\n")));
+    if (with_sentences)
+        print(fmt::format("\n{}\n",
+                          fmt::join(analysis::verdicts(analysis::group_results_by_setting_and_budget(rows)), "\n")));
     if (arguments.format.is_text()) print("\n" + caption_of_scores(arguments.task) + "\n");
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
