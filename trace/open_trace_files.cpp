@@ -310,8 +310,7 @@ const std::vector<GroupPlace>& OpenTraceFiles::result_tables(std::string_view ta
     return found->second;
 }
 
-std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const WantedTexts& texts,
-                                               const std::stop_token& stop) const {
+std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std::stop_token& stop) const {
     h5::Guard guard;
     constexpr std::size_t rows_at_once = 40000;
     std::vector<ResultRow> out;
@@ -326,17 +325,16 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const Want
                     out.resize(out.size() + n_rows);
                 }
                 const RowRange piece{n_read, std::min(rows_at_once, n_rows - n_read)};
-                load_results_into(out.data() + out.size() - n_rows + n_read, table.get(), place_name(place), piece,
-                                  texts);
+                load_results_into(out.data() + out.size() - n_rows + n_read, table.get(), place_name(place), piece);
                 n_read += piece.count;
             });
             guard.let_others();
         } while (n_read < n_rows);
     }
     const auto lacks_experiment = [](const ResultRow& row) { return row.model.empty(); };
-    if (model_ && texts.contain("model") && std::ranges::any_of(out, lacks_experiment))
+    if (model_ && std::ranges::any_of(out, lacks_experiment))
         add_experiment(out, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
-    if (!out.empty() && texts.all && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
+    if (!out.empty() && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
     return out;
 }
 
@@ -351,29 +349,6 @@ std::size_t OpenTraceFiles::n_results(std::string_view task, const std::stop_tok
         });
     }
     return n_rows;
-}
-
-std::vector<ResultRow> OpenTraceFiles::result_rows(std::string_view task, std::span<const std::size_t> rows,
-                                                   const std::stop_token& stop) const {
-    const h5::Guard guard;
-    throw_if_stopped(stop);
-    const std::vector<GroupPlace>& tables = result_tables(task);
-    std::vector<ResultRow> chosen;
-    if (tables.size() == 1 && !source_.is_folder) {
-        chosen = h5::with_place_in_errors(place_name(tables[0]), [&] {
-            const h5::Handle table = h5::open_data_set(source_.open(tables[0].file).get(), tables[0].group);
-            return load_chosen_results(table.get(), place_name(tables[0]), rows);
-        });
-        if (model_) add_experiment(chosen, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
-        // The hash of the data of earlier versions depends on all rows. It is unknown if one sample is.
-        if (std::ranges::all_of(chosen,
-                                [](const ResultRow& row) { return !row.data_hash.empty() || row.sample_hash.empty(); }))
-            return chosen;
-    }
-    const std::vector<ResultRow> all = results(task, {}, stop);
-    chosen.clear();
-    for (const std::size_t row : rows) chosen.push_back(all.at(row));
-    return chosen;
 }
 
 const ResultRow* OpenTraceFiles::stored_row(int prompt, int run, const std::stop_token& stop) const {
@@ -395,7 +370,7 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
             });
             if (columns.size() < std::size(result_columns)) return {};
         }
-        stored = results(tables->first, {}, stop);
+        stored = results(tables->first, stop);
     } catch (const DamagedTrace&) {
         return {};  // find_problems() reports the table, and the rows are computed
     }

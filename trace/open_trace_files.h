@@ -63,13 +63,9 @@ class OpenTraceFiles {
     [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
     /// Throws std::out_of_range if the task has no results.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const WantedTexts& texts,
-                                                 const std::stop_token& stop) const;
+    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
     /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::size_t n_results(std::string_view task, const std::stop_token& stop) const;
-    /// Returns these rows of results(). Throws std::out_of_range if the task has no results or no such row.
-    [[nodiscard]] std::vector<ResultRow> result_rows(std::string_view task, std::span<const std::size_t> rows,
-                                                     const std::stop_token& stop) const;
     /// Returns the run's row of /results/prompts, or nullptr as Reader::stored_row().
     [[nodiscard]] const ResultRow* stored_row(int prompt, int run, const std::stop_token& stop) const;
 

@@ -289,17 +289,9 @@ bool Reader::has_results(std::string_view task) const {
     return impl_->files->source().results.contains(std::string(task));
 }
 
-std::vector<ResultRow> Reader::results(std::string_view task) const { return results(task, {}); }
-
-std::vector<ResultRow> Reader::results(std::string_view task, const WantedTexts& texts) const {
-    return impl_->files->results(task, texts, impl_->stop);
-}
+std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task, impl_->stop); }
 
 std::size_t Reader::n_results(std::string_view task) const { return impl_->files->n_results(task, impl_->stop); }
-
-std::vector<ResultRow> Reader::result_rows(std::string_view task, std::span<const std::size_t> rows) const {
-    return impl_->files->result_rows(task, rows, impl_->stop);
-}
 
 std::optional<ResultRow> Reader::stored_row(int prompt, int run) const {
     const ResultRow* row = is_in_file(prompt, run) ? impl_->files->stored_row(prompt, run, impl_->stop) : nullptr;

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -19,7 +18,6 @@
 #include "trace/records/records.h"
 #include "trace/records/schema.h"
 #include "trace/records/trace_errors.h"
-#include "trace/records/wanted_texts.h"
 
 namespace kvscope::trace {
 
@@ -115,11 +113,6 @@ class Reader {
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
     /// Returns the number of rows. Throws std::out_of_range without the table.
     [[nodiscard]] std::size_t n_results(std::string_view task) const;
-    /// Returns the rows with only some texts. Other texts, and the `data_hash` of earlier versions, are empty.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const WantedTexts& texts) const;
-    /// Returns these rows of results(task), in the given order. Reads only the parts of the table with these rows.
-    /// Throws std::out_of_range without the table.
-    [[nodiscard]] std::vector<ResultRow> result_rows(std::string_view task, std::span<const std::size_t> rows) const;
     /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing, damaged or of an earlier
     /// version, or if no row has the run's attributes. analysis::result_rows_of_prompt() then computes the row.
     [[nodiscard]] std::optional<ResultRow> stored_row(int prompt, int run) const;

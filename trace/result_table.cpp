@@ -1,7 +1,6 @@
 #include "trace/result_table.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <type_traits>
 
 #include "common/sha256.h"
@@ -144,21 +142,11 @@ struct OpenTable {
     }
 };
 
-bool is_whole(const ResultColumn& column, const WantedTexts& texts) {
-    return texts.all || texts.whole.contains(column.name);
-}
-
-void set_text(std::string& member, std::string_view text, bool whole) {
-    whole ? member.assign(text) : member.assign(shortened_text(text));
-}
-
-void read_with_hdf5(const OpenTable& open, const RowRange& range, const WantedTexts& texts, const std::string& where,
-                    ResultRow* out) {
+void read_with_hdf5(const OpenTable& open, const RowRange& range, const std::string& where, ResultRow* out) {
     if (range.count == 0) return;
     const std::string action = "read the table";
-    const h5::Handle wanted = table_type([&](const ResultColumn& column) {
-        return has_column(open.type.get(), column, where) && (!is_text(column) || texts.contain(column.name));
-    });
+    const h5::Handle wanted =
+        table_type([&](const ResultColumn& column) { return has_column(open.type.get(), column, where); });
     std::vector<Slot> slots(range.count * n_columns);
     const h5::Handle rows = select_rows(open.table, range, action);
     const h5::Handle memory = memory_of_rows(range.count, action);
@@ -170,7 +158,7 @@ void read_with_hdf5(const OpenTable& open, const RowRange& range, const WantedTe
             const auto move = [&](auto member) {
                 visit_slot(member, slots[row * n_columns + i], [&](auto value) {
                     if constexpr (std::is_pointer_v<decltype(value)>)
-                        set_text(out[row].*member, value == nullptr ? "" : value, is_whole(column, texts));
+                        out[row].*member = value == nullptr ? "" : value;
                     else
                         out[row].*member = value;
                 });
@@ -185,7 +173,7 @@ void read_with_hdf5(const OpenTable& open, const RowRange& range, const WantedTe
 class StoredTable {
  public:
     /// Returns nullopt if HDF5 must convert the rows: numbers of other types, or other filters.
-    static std::optional<StoredTable> of(hid_t table, hid_t type, const WantedTexts& texts) {
+    static std::optional<StoredTable> of(hid_t table, hid_t type) {
         StoredTable stored(table);
         std::map<std::size_t, const ResultColumn*> by_offset;  // offsets in memory, where a text has 8 bytes
         for (unsigned i = 0; i < static_cast<unsigned>(H5Tget_nmembers(type)); ++i) {
@@ -198,9 +186,7 @@ class StoredTable {
         }
         std::size_t n_texts = 0;
         for (const auto& [offset, column] : by_offset) {
-            if (!is_text(*column) || texts.contain(column->name))
-                stored.columns_.push_back(
-                    {column, offset + n_texts * (h5::stored_text_bytes - sizeof(Slot)), is_whole(*column, texts)});
+            stored.columns_.push_back({column, offset + n_texts * (h5::stored_text_bytes - sizeof(Slot))});
             n_texts += is_text(*column) ? 1 : 0;
         }
         stored.row_bytes_ = H5Tget_size(type) + n_texts * (h5::stored_text_bytes - sizeof(Slot));
@@ -239,25 +225,10 @@ class StoredTable {
         return true;
     }
 
-    [[nodiscard]] bool read_chosen(std::span<const std::size_t> rows, std::vector<ResultRow>& out) {
-        std::vector<std::size_t> order(rows.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::ranges::sort(order, {}, [&](std::size_t i) { return rows[i]; });
-        std::size_t fetched = n_rows_;  // first row of the chunk in memory
-        for (const std::size_t i : order) {
-            const std::size_t first = rows[i] / chunk_rows_ * chunk_rows_;
-            if (first != fetched && !fetch(first, std::min(chunk_rows_, n_rows_ - first))) return false;
-            fetched = first;
-            if (!fill(rows[i] - first, texts_[0], out[i])) return false;
-        }
-        return true;
-    }
-
  private:
     struct Column {
         const ResultColumn* of;
         std::size_t offset;  ///< in a stored row
-        bool is_whole;       ///< whether texts are not shortened
     };
 
     explicit StoredTable(hid_t table) : table_(table) {}
@@ -275,7 +246,7 @@ class StoredTable {
                 auto& value = out.*member;
                 if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
                     const auto text = texts.find(stored + column.offset);
-                    if (text) set_text(value, *text, column.is_whole);
+                    if (text) value.assign(*text);
                     return text.has_value();
                 } else {
                     std::memcpy(&value, stored + column.offset, sizeof(value));
@@ -297,41 +268,23 @@ class StoredTable {
 
 }  // namespace
 
-std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range,
-                                    const WantedTexts& texts) {
+std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range) {
     const RowRange read = range.value_or(RowRange{0, n_rows_of_table(table, where)});
     OpenTable(table, where).require(read, where);
     std::vector<ResultRow> out(read.count);
-    load_results_into(out.data(), table, where, read, texts);
+    load_results_into(out.data(), table, where, read);
     return out;
 }
 
-void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range,
-                       const WantedTexts& texts) {
+void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range) {
     const OpenTable open(table, where);
     open.require(range, where);
-    if (auto stored = StoredTable::of(table, open.type.get(), texts); stored && stored->read(range, out)) return;
+    if (auto stored = StoredTable::of(table, open.type.get()); stored && stored->read(range, out)) return;
     std::fill_n(out, range.count, ResultRow());
-    read_with_hdf5(open, range, texts, where, out);
-}
-
-std::vector<ResultRow> load_chosen_results(hid_t table, const std::string& where, std::span<const std::size_t> rows) {
-    const OpenTable open(table, where);
-    for (const std::size_t row : rows) open.require({row, 1}, where);
-    std::vector<ResultRow> out(rows.size());
-    if (auto stored = StoredTable::of(table, open.type.get(), {}); stored && stored->read_chosen(rows, out)) return out;
-    for (std::size_t i = 0; i < rows.size(); ++i) read_with_hdf5(open, {rows[i], 1}, {}, where, &(out[i] = {}));
-    return out;
+    read_with_hdf5(open, range, where, out);
 }
 
 std::size_t n_rows_of_table(hid_t table, const std::string& where) { return OpenTable(table, where).n_rows; }
-
-std::string shortened_text(std::string_view text) {
-    constexpr std::size_t longest = 64, n_last = 32;
-    if (text.size() <= longest) return std::string(text);
-    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-    return fmt::format("{:016x}{:016x}{}", hash.high64, hash.low64, text.substr(text.size() - n_last));
-}
 
 std::set<std::string_view> columns_of_table(hid_t table) {
     const h5::Handle stored(h5::checked(H5Dget_type(table), "read the table"), H5Tclose);

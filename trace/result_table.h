@@ -13,24 +13,18 @@
 
 #include "trace/hdf5/hdf5.h"
 #include "trace/records/records.h"
-#include "trace/records/wanted_texts.h"
 
 namespace kvscope::trace {
 
 struct RowRange {
     std::size_t first = 0, count = 0;
 };
-/// Reads a table, or the rows of a range. Members of missing and of unwanted columns keep their defaults. `where` names
-/// the file and table in messages.
+/// Reads a table, or the rows of a range. Members of missing columns keep their defaults. `where` names the file and
+/// table in messages.
 [[nodiscard]] std::vector<ResultRow> load_results(hid_t table, const std::string& where,
-                                                  const std::optional<RowRange>& range = {},
-                                                  const WantedTexts& texts = {});
+                                                  const std::optional<RowRange>& range = {});
 /// Reads the rows of a range into `out`, whose rows have default values.
-void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range,
-                       const WantedTexts& texts);
-/// Reads these rows of a table, in the given order. Throws DamagedTrace if the table has fewer rows.
-[[nodiscard]] std::vector<ResultRow> load_chosen_results(hid_t table, const std::string& where,
-                                                         std::span<const std::size_t> rows);
+void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range);
 /// Throws DamagedTrace as load_results().
 [[nodiscard]] std::size_t n_rows_of_table(hid_t table, const std::string& where);
 /// Returns the columns of result_columns.h that a table has. Tables of earlier versions and other programs lack some.

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/covered_curves.h"
@@ -68,7 +70,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
     scores.task = tasks.front();
-    scores.rows = reader.results(scores.task, texts_of_scores());
+    scores.rows = reader.results(scores.task);
     if (!scores.rows.empty() && !has_scores(scores.rows))
         throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
                                         reader.path().string(), scores.task));
@@ -371,7 +373,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
             make_depths(figure, scores);
             break;
     }
-    std::set<std::string> samples;
+    std::unordered_set<std::string_view> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     const std::vector<std::string> all_verdicts = verdicts(scores.all_groups);
     figure.caption =

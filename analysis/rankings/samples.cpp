@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "analysis/measures/wrong_answer.h"
 #include "analysis/ranking.h"
+#include "analysis/results/result.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/task_scores.h"
 #include "common/bounded_json.h"
@@ -74,40 +76,39 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
         const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
         const double score = score_of(row);
         const auto question = questions.find({row.sample_id, row.question_seen != 0});
-        rows.add({}, full_score - score,
+        const double lost = full_score - score;
+        rows.add({}, std::isnan(lost) ? row.kl : lost,
                  {group.label(), group.budget, task, row.subset, name_of_sample(row, settings.of(i)), row.length,
-                  known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(full_score - score),
-                  question == questions.end() ? std::string() : question->second, expected_text(row.answers_json),
-                  answer_text(row), control == full.end() ? std::string() : answer_text(*control->second),
-                  cause_in_words(row)});
+                  known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(lost),
+                  known_cell(row.kl), question == questions.end() ? std::string() : question->second,
+                  expected_text(row.answers_json), answer_text(row),
+                  control == full.end() ? std::string() : answer_text(*control->second), cause_in_words(row)});
     }
 }
 
-const trace::WantedTexts texts_of_samples{
-    .all = false,
-    .whole = {"sample_id", "policy", "parameters_json", "prediction", "answers_json", "status", "subset", "model",
-              "source", "requested_budget", "cause"}};
-
 Ranking make(const trace::Reader& reader, const FigureOptions& options) {
-    const auto tasks = reader.result_tasks();
-    if (tasks.empty())
-        throw NothingToShow(fmt::format("{}: the trace has no samples of a task; `kvscope eval` makes such a trace",
-                                        reader.path().string()));
     RankingRows rows(SubjectTable(
-        "samples", "Samples ranked by the score that a run loses against the full run",
+        "samples", "Samples and prompts ranked by the score that a run loses against the full run",
         {Column{"policy", "Policy", ""}, Column{"budget", "Budget", ""}, Column{"task", "Task", ""},
          Column{"subset", "Subset", ""}, Column{"sample", "Sample", ""},
          Column{"length", "Length", "tokens", ColumnType::integer}, Column{"depth", "Depth", "", ColumnType::real, 2},
          Column{"score", "Score", "", ColumnType::real, 3},
          Column{"full_score", "Score of full", "", ColumnType::real, 3},
-         Column{"lost", "Lost", "", ColumnType::real, 3}, Column{"question", "Question", ""},
-         Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
+         Column{"lost", "Lost", "", ColumnType::real, 3}, Column{"kl", "KL", "nats", ColumnType::real, 3},
+         Column{"question", "Question", ""}, Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of(reader);
-    for (const std::string& task : tasks) {
-        const auto results = reader.results(task, texts_of_samples);
+    bool has_results = false;
+    const auto add = [&](const std::string& task, const std::vector<trace::ResultRow>& results) {
         if (!results.empty()) add_samples(rows, task, results, questions, options);
-    }
+        has_results |= !results.empty();
+    };
+    for (const std::string& task : reader.result_tasks()) add(task, reader.results(task));
+    if (!has_results) add(std::string(trace::schema::root::prompt_results), rows_of_prompts(reader));
+    if (!has_results)
+        throw NothingToShow(
+            fmt::format("{}: the trace has no samples or prompts; `kvscope eval` and `kvscope run` make such a trace",
+                        reader.path().string()));
     Ranking ranking = rows.take();
     if (ranking.table.rows.empty()) throw FigureError("the results have none of the chosen settings");
     return ranking;
@@ -117,9 +118,9 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
 
 FigureDefinition samples_figure() {
     FigureDefinition definition = define_ranking<make>(
-        "samples", "Samples of a task",
-        "Samples of `kvscope eval` ranked by the score that a run loses against the full run, with "
-        "question, expected answer and answers",
+        "samples", "Samples and prompts",
+        "Samples of a task, or prompts, ranked by the score that a run loses against the full run, or without a score "
+        "by KL(full ‖ run), with question, expected answer and answers",
         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"}});
     definition.is_of_prompt = [](const FigureOptions&) { return false; };
     definition.runs_are_settings = true;

@@ -63,14 +63,18 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
                            share_of_full_bytes(full[settings.rows[i].sample], rows[i])});
 }
 
-std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace) {
+std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         std::ranges::move(result_rows_of_prompt(reader, prompt, ignore_damage), std::back_inserter(rows));
     if (reader.n_prompts() == 0 && reader.has_results(trace::schema::root::prompt_results))
         rows = reader.results(trace::schema::root::prompt_results);
+    return rows;
+}
+
+std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace) {
     std::vector<Result> results;
-    add_table(results, rows, std::string(trace::schema::root::prompt_results), trace);
+    add_table(results, rows_of_prompts(reader), std::string(trace::schema::root::prompt_results), trace);
     return results;
 }
 

@@ -31,7 +31,10 @@ struct Result {
 void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
                const std::string& trace = "");
 
-/// Returns the results of all prompts of a trace, which may store only their rows.
+/// Returns the rows of all prompts of a trace, which may store only them.
+[[nodiscard]] std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader);
+
+/// Returns the results of all prompts of a trace.
 [[nodiscard]] std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace = "");
 
 /// Returns the results of all tasks of a trace, or of all prompts if the trace has no task.

@@ -72,14 +72,6 @@ std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> grou
     return scores;
 }
 
-const trace::WantedTexts& texts_of_scores() {
-    static const trace::WantedTexts texts{.all = false,
-                                          .whole = {"sample_id", "policy", "parameters_json", "metric", "status",
-                                                    "model", "source", "requested_budget", "context_hash"},
-                                          .shortened = {"prediction"}};
-    return texts;
-}
-
 std::string TaskGroup::distinct(const std::string& name) const {
     std::string text = name;
     if (!model.empty()) text += ", " + model;

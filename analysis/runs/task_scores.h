@@ -13,7 +13,6 @@
 #include "analysis/statistics/bootstrap.h"
 #include "analysis/tables/table.h"
 #include "trace/records/records.h"
-#include "trace/records/wanted_texts.h"
 
 namespace kvscope::analysis {
 
@@ -49,9 +48,6 @@ struct TaskGroup {
 
 /// Returns TaskGroup::mean_score() of each group, computed on several threads; nullopt without answered samples.
 [[nodiscard]] std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> groups);
-
-/// The texts of rows that scores and verdicts() need. Answers are shortened.
-[[nodiscard]] const trace::WantedTexts& texts_of_scores();
 
 /// Names of a group in tables and figures, with new labels of settings (FigureOptions::setting_labels).
 struct GroupNames {

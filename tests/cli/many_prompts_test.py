@@ -9,7 +9,7 @@ import unittest
 import h5py
 import numpy
 
-from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, csv_rows
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, csv_rows, json_rows
 
 TIMES = {"prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes", "data_hash"}
 RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--policy", "h2o", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
@@ -123,6 +123,11 @@ class ManyPrompts(ProgramTest):
         self.assertIn("no errors", said)
         self.assertIn("means over 6 prompts", said)
         self.assertEqual(len(csv_rows(self.made("inspect", "rows.h5", "--format", "csv").stdout)), 5)
+        ranked = json_rows(self.made("export", "rows.h5", "--ranking", "samples", "--format", "json").stdout)
+        self.assertEqual(sorted(r["answer"] for r in ranked), sorted(row["prediction"] for row in rows))
+        known = [row["kl"] for row in rows if row["kl"] == row["kl"]]
+        self.assertEqual([r["kl"] for r in ranked if r["kl"] is not None], sorted(known, reverse=True))
+        self.assertEqual(ranked, json_rows(self.made("export", "full.h5", "--ranking", "samples", "--format", "json").stdout))
         self.assertIn("nothing to do", self.made("run", "texts", *arguments[:-2], "-o", "rows.h5", "--record", "rows").stderr)
         self.refuses(1, ["rows.h5", "stored: existing --record rows, requested --record full"], "run", "texts", *arguments,
                      "rows.h5")

@@ -39,19 +39,24 @@ RankingRequest of_pair(const Session& session) {
     return request;
 }
 
+bool has_samples_or_prompts(const trace::Reader& reader) {
+    return reader.n_prompts() > 0 || !reader.result_tasks().empty() ||
+           reader.has_results(trace::schema::root::prompt_results);
+}
+
 RankingRequest of_samples(const Session& session, const analysis::FigureDefinition& definition,
                           const WantedSamples& samples) {
     RankingRequest request;
     request.definition = &definition;
     const auto has_samples = [](const Document* document) {
-        return document && !document->reader()->result_tasks().empty();
+        return document && has_samples_or_prompts(*document->reader());
     };
     request.document = session.document(samples.document);
     if (!has_samples(request.document)) request.document = session.focus();
     for (const auto& document : session.documents())
         if (!has_samples(request.document)) request.document = document.get();
     if (!has_samples(request.document))
-        return no_ranking("No open trace has samples of a task. Run a task in the view Run or with `kvscope eval`.");
+        return no_ranking("No open trace has samples or prompts. Start a run in the view Run, or with `kvscope eval`.");
     if (!samples.runs.empty()) request.options.runs.emplace_back(samples.runs);
     return request;
 }

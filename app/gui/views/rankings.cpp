@@ -89,10 +89,12 @@ class RankingsView : public View {
     }
 
  private:
-    /// Whether the trace in focus has samples of a task and no prompt.
+    /// Whether the trace in focus has only rows of samples or prompts.
     static bool is_of_samples(const Session& session) {
         const Document* focus = session.focus();
-        return focus && focus->reader()->n_prompts() == 0 && !focus->reader()->result_tasks().empty();
+        if (!focus || focus->reader()->n_prompts() > 0) return false;
+        return !focus->reader()->result_tasks().empty() ||
+               focus->reader()->has_results(trace::schema::root::prompt_results);
     }
 
     /// Returns the chosen ranking, or the first ranking if none is chosen or this version does not have it.
