@@ -363,12 +363,14 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
     if (tables == source_.results.end()) return {};
     if (source_.is_folder && tables->second.size() > 1) return {};  // rows of prompts whose runs are not stored
     std::vector<ResultRow> stored;
+    std::set<std::string_view> missing;  // columns of later versions
     try {
         for (const GroupPlace& place : tables->second) {
             const auto columns = h5::with_place_in_errors(place_name(place), [&] {
                 return columns_of_table(h5::open_data_set(source_.open(place.file).get(), place.group).get());
             });
-            if (columns.size() < std::size(result_columns)) return {};
+            for (const ResultColumn& column : result_columns)
+                if (!columns.contains(column.name)) missing.insert(column.name);
         }
         stored = results(tables->first, stop);
     } catch (const DamagedTrace&) {
@@ -382,9 +384,12 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
             ResultRow expected = of_prompt;
             add_run_attributes(expected, prompt(i).runs[static_cast<std::size_t>(run)]);
             const bool is_of_run = std::ranges::all_of(result_columns, [&](const ResultColumn& column) {
-                return column.source != ValueFrom::attributes || have_same_value(column, *next, expected);
+                return column.source != ValueFrom::attributes || missing.contains(column.name) ||
+                       have_same_value(column, *next, expected);
             });
-            if (is_of_run) rows[{i, run}] = std::move(*next++);
+            if (!is_of_run) continue;
+            if (!missing.empty()) next->coverage = ResultRow::unknown;  // so that all measures are computed
+            rows[{i, run}] = std::move(*next++);
         }
     }
     return rows;

@@ -113,8 +113,9 @@ class Reader {
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
     /// Returns the number of rows. Throws std::out_of_range without the table.
     [[nodiscard]] std::size_t n_results(std::string_view task) const;
-    /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing, damaged or of an earlier
-    /// version, or if no row has the run's attributes. analysis::result_rows_of_prompt() then computes the row.
+    /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing or damaged, or if no row has
+    /// the run's attributes. Rows of earlier versions, which lack columns, have no `coverage`.
+    /// analysis::result_rows_of_prompt() then computes the measures.
     [[nodiscard]] std::optional<ResultRow> stored_row(int prompt, int run) const;
 
  private:

@@ -204,8 +204,9 @@ class StoredTable {
         return stored;
     }
 
-    /// Returns false if HDF5 must read the rows, which may be damaged.
-    [[nodiscard]] bool read(const RowRange& range, ResultRow* out) {
+    /// Returns false if HDF5 must read the rows, such as those of a chunk that was never written. Throws DamagedTrace
+    /// for a damaged text: HDF5 would crash, or return another text.
+    [[nodiscard]] bool read(const RowRange& range, const std::string& where, ResultRow* out) {
         constexpr std::size_t chunks_at_once = 16;  // about 25 MB of rows
         const std::size_t end = range.first + range.count;
         for (std::size_t at = range.first / chunk_rows_ * chunk_rows_; at < end; at += chunks_at_once * chunk_rows_) {
@@ -220,7 +221,11 @@ class StoredTable {
                     if (!fill(first + i - at, texts_[part], out[first + i - range.first])) is_read[part] = false;
             };
             kernels::parallel_for(n_parts, static_cast<std::int64_t>(count * columns_.size()), read_part);
-            if (!std::ranges::all_of(is_read, std::identity())) return false;
+            if (!std::ranges::all_of(is_read, std::identity()))
+                throw DamagedTrace(
+                    fmt::format("{}: the place of a text in the file is damaged; restore the file from a "
+                                "backup, or make the trace again",
+                                where));
         }
         return true;
     }
@@ -279,7 +284,7 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where, const
 void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range) {
     const OpenTable open(table, where);
     open.require(range, where);
-    if (auto stored = StoredTable::of(table, open.type.get()); stored && stored->read(range, out)) return;
+    if (auto stored = StoredTable::of(table, open.type.get()); stored && stored->read(range, where, out)) return;
     std::fill_n(out, range.count, ResultRow());
     read_with_hdf5(open, range, where, out);
 }

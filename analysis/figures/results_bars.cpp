@@ -28,8 +28,9 @@ Line whisker(double x, const Interval& interval) {
 }
 
 Figure make(std::span<const TracePart> parts) {
-    const std::vector<Result> results = chosen_results(parts);
-    const Summary summary = summarize(results, summary_request(parts.front().options, results));
+    const ChosenResults chosen = chosen_results(parts);
+    const std::vector<Result>& results = chosen.results;
+    const Summary summary = summarize(results, summary_request(parts.front().options, chosen));
     const std::vector<LineStyle> styles = styles_of_rows(summary, results);
     const size_t n_rows = summary.rows.size();
     Figure figure;

@@ -105,7 +105,9 @@ struct Chosen {
 
 Chosen choose(std::span<const TracePart> parts) {
     const FigureOptions& options = parts.front().options;
-    Chosen chosen{chosen_results(parts), {}, {}};
+    ChosenResults of_traces = chosen_results(parts);
+    Chosen chosen{std::move(of_traces.results), {}, {}};
+    chosen.request.validity = std::move(of_traces.validity);
     std::vector<Result>& results = chosen.results;
     chosen.request.scalar = y_scalar_of(options, results).name;
     chosen.x = x_axis_of(options, results);

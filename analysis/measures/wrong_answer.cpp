@@ -174,8 +174,8 @@ std::string cause_in_words(const trace::ResultRow& row) {
         return "Single heads had too few entries. A ranking over all heads of a layer would have kept the evidence.";
     if (row.cause == cause::undetermined) return "Unknown: the evidence or its scores are not known.";
     if (row.cause != cause::ranked_low) return row.cause;
-    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {}.",
-                       row.cause_head, row.cause_layer, counted(static_cast<int64_t>(row.cause_gap), "entry"));
+    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {:.0f} {}.",
+                       row.cause_head, row.cause_layer, row.cause_gap, row.cause_gap == 1 ? "entry" : "entries");
 }
 
 }  // namespace kvscope::analysis

@@ -40,8 +40,12 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
 /// Returns the results of all tasks of a trace, or of all prompts if the trace has no task.
 [[nodiscard]] std::vector<Result> results_of_trace(const trace::Reader& reader, const std::string& trace = "");
 
+struct ChosenResults {
+    std::vector<Result> results;
+    std::string validity;  ///< validity_of_tasks() of all results, chosen or not
+};
 /// Returns the results of all traces. Each trace's option `runs` names policies, settings, or settings at a budget.
 /// @throws NothingToShow if there are no results; FigureError if none are chosen, or the prompt does not exist
-[[nodiscard]] std::vector<Result> chosen_results(std::span<const TracePart> parts);
+[[nodiscard]] ChosenResults chosen_results(std::span<const TracePart> parts);
 
 }  // namespace kvscope::analysis

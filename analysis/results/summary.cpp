@@ -13,6 +13,7 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/task_scores.h"
+#include "common/counted.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -281,23 +282,10 @@ bool have_other_samples(std::span<const Runs* const> cells) {
     return found.size() > 1;
 }
 
-/// Returns the verdict on the rows of each task that have scores. Prompts without answers have none.
-std::string verdict_on(std::span<const Result> results) {
-    std::map<std::string, std::vector<trace::ResultRow>> tasks;
-    for (const Result& result : results)
-        if (!std::isnan(result.row.score)) tasks[result.task].push_back(result.row);
-    std::string text;
-    for (const auto& [task, rows] : tasks)
-        text += fmt::format("{}{}{}", text.empty() ? "" : " ", tasks.size() > 1 ? task + ": " : "",
-                            assess_task_validity(group_results_by_setting_and_budget(rows)));
-    return text;
-}
-
-/// Returns "6", or "5 to 6".
-std::string range_text(const std::set<size_t>& numbers) {
-    if (numbers.empty()) return "0";
-    if (numbers.size() == 1) return fmt::format("{}", *numbers.begin());
-    return fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
+/// Returns "6 samples", or "5 to 6 samples".
+std::string range_text(const std::set<size_t>& numbers, const char* noun) {
+    if (numbers.size() < 2) return counted(numbers.empty() ? 0 : static_cast<int64_t>(*numbers.begin()), noun);
+    return fmt::format("{} to {}", *numbers.begin(), counted(static_cast<int64_t>(*numbers.rbegin()), noun));
 }
 
 }  // namespace
@@ -332,9 +320,10 @@ std::string Summary::note() const {
         n.insert(cell.estimate->n);
         contexts.insert(cell.estimate->n_clusters);
     }
-    std::string text = fmt::format("{} over n = {} samples of {} contexts, with 95 % bootstrap intervals{}.",
-                                   scalar->is_cost ? "Medians" : "Means", range_text(n), range_text(contexts),
-                                   scalar->is_score ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
+    std::string text =
+        fmt::format("{} over n = {} of {}, with 95 % bootstrap intervals{}.", scalar->is_cost ? "Medians" : "Means",
+                    range_text(n, "sample"), range_text(contexts, "context"),
+                    scalar->is_score ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
     if (!against.empty())
         text += fmt::format(
@@ -342,10 +331,11 @@ std::string Summary::note() const {
             "comparisons: {}).",
             against, n_comparisons);
     const size_t most_contexts = contexts.empty() ? 0 : *contexts.rbegin();
-    // Half of the 2^n exchanges of n contexts have a difference of the other sign.
-    if (n_comparisons > 0 && std::ldexp(static_cast<double>(n_comparisons), 1 - static_cast<int>(most_contexts)) > 0.05)
-        text += fmt::format(" No difference can be distinguished in {} comparisons with n = {}: use more samples.",
-                            n_comparisons, most_contexts);
+    if (n_comparisons > 0 && static_cast<double>(n_comparisons) * smallest_p(most_contexts) > 0.05)
+        text += fmt::format(
+            " No difference can be distinguished in {} comparisons with n = {}: use {}.", n_comparisons, most_contexts,
+            static_cast<double>(n_comparisons) * smallest_p(10'000) > 0.05 ? "fewer comparisons (--run, --columns)"
+                                                                           : "more samples");
     if (has_other_samples) text += " Warning: the cells of a column have different samples.";
     if (!mixed.empty()) text += fmt::format(" Warning: the runs differ in {}.", fmt::join(mixed, "; "));
     if (!verdict.empty()) text += " " + verdict;
@@ -390,13 +380,16 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
     }
 
-    for (size_t block = 0; block < blocks.values.size(); ++block)
+    const bool are_rows_of_samples = std::ranges::any_of(summary.row_settings, [](const Setting& setting) {
+        return std::set<std::string_view>{"task", "subset", "length", "depth", "batch"}.contains(setting.name);
+    });
+    for (size_t block = 0; block < blocks.values.size() && !are_rows_of_samples; ++block)
         for (size_t column = 0; column < columns.values.size(); ++column) {
             std::vector<const Runs*> cells;
             for (size_t row = 0; row < rows.values.size(); ++row) cells.push_back(&runs[index(block, row, column)]);
             summary.has_other_samples = summary.has_other_samples || have_other_samples(cells);
         }
-    if (summary.scalar->is_score) summary.verdict = verdict_on(results);
+    if (summary.scalar->is_score) summary.verdict = request.validity;
     std::vector<Runs> with_references = runs;
     summary.cells.resize(runs.size());
     std::vector<double> p(runs.size(), NAN);

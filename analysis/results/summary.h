@@ -22,6 +22,7 @@ struct SummaryRequest {
     std::string blocks = {};                         ///< empty: one block
     std::string against = {};                        ///< policy setting with which all others are compared; empty: none
     std::map<std::string, std::string> labels = {};  ///< new labels of policy settings
+    std::string validity = {};                       ///< validity_of_tasks() of all runs, also of those not shown
 };
 
 /// Difference of a cell and the reference run, over samples that both answered.
@@ -52,7 +53,7 @@ struct Summary {
     std::vector<SummaryCell> cells;               ///< shape (blocks, rows, columns)
     std::size_t n_comparisons = 0;
     bool has_other_samples = false;  ///< Cells of one column have different samples.
-    std::string verdict;             ///< assess_task_validity() of each task, if the scalar is a score
+    std::string verdict;             ///< SummaryRequest::validity, if the scalar is a score
     /// Settings and origins that differ between runs whose numbers are averaged or compared: "device: cpu, cuda".
     std::vector<std::string> mixed;
 

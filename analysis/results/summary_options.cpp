@@ -47,11 +47,13 @@ std::vector<FigureOption> summary_options() {
         {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
 }
 
-SummaryRequest summary_request(const FigureOptions& options, std::span<const Result> results) {
+SummaryRequest summary_request(const FigureOptions& options, const ChosenResults& chosen) {
+    const std::vector<Result>& results = chosen.results;
     if (options.columns.size() > 1)
         throw FigureError(fmt::format("the columns are one setting, but --columns names {}; --rows accepts several",
                                       options.columns.size()));
     SummaryRequest request;
+    request.validity = chosen.validity;
     request.scalar = shown_scalar(options, results).name;
     request.rows = names_in(options.own_text("rows", "policy"));
     request.columns = none_is_empty(options.columns.empty() ? "budget" : options.columns.front());
@@ -70,13 +72,13 @@ SummaryRequest summary_request(const FigureOptions& options, std::span<const Res
 }
 
 Summary chosen_summary(std::span<const TracePart> parts) {
-    const std::vector<Result> results = chosen_results(parts);
-    return summarize(results, summary_request(parts.front().options, results));
+    const ChosenResults chosen = chosen_results(parts);
+    return summarize(chosen.results, summary_request(parts.front().options, chosen));
 }
 
 void check_summary(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
-    shown_scalar(options, chosen_results({&part, 1}));
+    shown_scalar(options, chosen_results({&part, 1}).results);
 }
 
 }  // namespace kvscope::analysis

@@ -13,7 +13,7 @@ namespace kvscope::analysis {
 [[nodiscard]] std::vector<FigureOption> summary_options();
 
 /// @throws FigureError for unknown names; NothingToShow if no run has the number
-[[nodiscard]] SummaryRequest summary_request(const FigureOptions& options, std::span<const Result> results);
+[[nodiscard]] SummaryRequest summary_request(const FigureOptions& options, const ChosenResults& chosen);
 
 /// Returns the summary that the options of the first trace choose. @throws as summary_request() and chosen_results()
 [[nodiscard]] Summary chosen_summary(std::span<const TracePart> parts);

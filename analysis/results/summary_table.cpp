@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "analysis/results/verdicts.h"
+
 namespace kvscope::analysis {
 namespace {
 
@@ -164,7 +166,9 @@ void add_overview(Table& table, std::span<const Result> results, std::span<const
                   std::vector<Cell> (*begin_row)(const Summary&, size_t row)) {
     for (const Scalar& scalar : scalars) {
         if (!is_known(scalar, results)) continue;
-        const Summary summary = summarize(results, {.scalar = std::string(scalar.name), .rows = settings});
+        const Summary summary = summarize(results, {.scalar = std::string(scalar.name),
+                                                    .rows = settings,
+                                                    .validity = scalar.is_score ? validity_of_tasks(results) : ""});
         const bool is_first = table.columns.empty();
         if (is_first) {
             table.columns = begin(summary);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
@@ -98,6 +100,22 @@ std::vector<std::string> verdicts(std::span<const TaskGroup> groups) {
     add_remark(remarks, "The same answers as full", std::move(equal));
     add_remark(remarks, "A kept and a dropped token have equal scores", std::move(tied));
     return remarks;
+}
+
+std::string validity_of_tasks(std::span<const Result> results) {
+    using Run = std::tuple<std::string, std::string, std::string, std::string, int64_t>;
+    std::set<Run> known;  // sample, setting, budget, model, question_seen
+    std::map<std::string, std::vector<trace::ResultRow>> tasks;
+    for (const Result& result : results) {
+        if (std::isnan(result.row.score)) continue;
+        const Run run(result.sample, result.setting, result.budget, result.row.model, result.row.question_seen);
+        if (known.insert(run).second) tasks[result.task].push_back(result.row);
+    }
+    std::string text;
+    for (const auto& [task, rows] : tasks)
+        text += fmt::format("{}{}{}", text.empty() ? "" : " ", tasks.size() > 1 ? task + ": " : "",
+                            assess_task_validity(group_results_by_setting_and_budget(rows)));
+    return text;
 }
 
 }  // namespace kvscope::analysis

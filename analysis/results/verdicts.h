@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/results/result.h"
 #include "analysis/runs/task_scores.h"
 
 namespace kvscope::analysis {
@@ -14,5 +15,9 @@ namespace kvscope::analysis {
 /// runs that it concerns.
 /// @param groups of a whole table
 [[nodiscard]] std::vector<std::string> verdicts(std::span<const TaskGroup> groups);
+
+/// Returns assess_task_validity() of each task with scores, such as those of several traces, which may contain the same
+/// samples; empty if no run has a score.
+[[nodiscard]] std::string validity_of_tasks(std::span<const Result> results);
 
 }  // namespace kvscope::analysis

@@ -268,13 +268,13 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
     return !scores.empty() && paired_difference(scores, scores_of_b, Clusters(contexts)).estimate.interval.low > 0;
 }
 
-/// What the groups of one model say about the comparison of policies.
+/// What comparable groups say about the comparison of policies.
 struct Validity {
     std::vector<std::string> obstacles;  ///< sentences
     std::string numbers;                 ///< the sentence that is printed if there are no obstacles
 };
 
-Validity validity_of_model(std::span<const TaskGroup> groups) {
+Validity validity_of_comparable(std::span<const TaskGroup> groups) {
     // No model reaches 90 % of a graded score such as F1.
     const bool are_graded = std::ranges::any_of(groups, [](const TaskGroup& group) {
         return std::ranges::any_of(group.answered, [](const auto* row) { return is_graded(*row); });
@@ -317,20 +317,21 @@ Validity validity_of_model(std::span<const TaskGroup> groups) {
     return validity;
 }
 
-bool are_of_one_model(std::span<const TaskGroup> groups) {
-    return std::ranges::all_of(groups, [](const TaskGroup& group) { return group.model.empty(); });
-}
-
-std::string assess_validity_of_model(std::span<const TaskGroup> groups) {
-    const Validity validity = validity_of_model(groups);
-    return validity.obstacles.empty() ? validity.numbers : fmt::format("{}", fmt::join(validity.obstacles, " "));
+/// Divides groups by model, and by whether policies see the question. The keys are empty or "model, question seen".
+std::map<std::string, std::vector<TaskGroup>> comparable_groups(std::span<const TaskGroup> groups) {
+    std::map<std::string, std::vector<TaskGroup>> parts;
+    for (const TaskGroup& group : groups) {
+        const std::string key = group.distinct("");
+        parts[key.empty() ? key : key.substr(2)].push_back(group);
+    }
+    return parts;
 }
 
 }  // namespace
 
 std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups) {
-    if (!are_of_one_model(groups)) return {};
-    const std::vector<std::string> obstacles = validity_of_model(groups).obstacles;
+    if (comparable_groups(groups).size() != 1) return {};
+    const std::vector<std::string> obstacles = validity_of_comparable(groups).obstacles;
     if (obstacles.empty()) return {};
     std::string first = obstacles.front().substr(0, obstacles.front().find(';'));
     if (first.ends_with('.')) first.pop_back();
@@ -339,12 +340,13 @@ std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups) {
 }
 
 std::string assess_task_validity(std::span<const TaskGroup> groups) {
-    if (are_of_one_model(groups)) return assess_validity_of_model(groups);
-    std::map<std::string, std::vector<TaskGroup>> by_model;
-    for (const TaskGroup& group : groups) by_model[group.model].push_back(group);
     std::vector<std::string> texts;
-    for (const auto& [model, of_model] : by_model)
-        texts.push_back(fmt::format("{}: {}", model, assess_validity_of_model(of_model)));
+    for (const auto& [name, comparable] : comparable_groups(groups)) {
+        const Validity validity = validity_of_comparable(comparable);
+        if (!name.empty()) texts.push_back(name + ":");
+        texts.push_back(validity.obstacles.empty() ? validity.numbers
+                                                   : fmt::format("{}", fmt::join(validity.obstacles, " ")));
+    }
     return fmt::format("{}", fmt::join(texts, " "));
 }
 

@@ -90,10 +90,10 @@ struct GroupNames {
 /// Says whether the results are usable to compare policies, or what prevents the comparison. Requirements: at least 60
 /// samples; `full` is right in at least 90 % of them, `random` at its smallest budget in at most 10 %; for graded
 /// scores, `full` is distinguishably better than `random`. Warns if most wrong answers of `full` were cut off.
-/// @param groups of a whole table
+/// Judges each model, and questions seen and hidden, separately. @param groups of a whole table
 [[nodiscard]] std::string assess_task_validity(std::span<const TaskGroup> groups);
-/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6", for the groups of one
-/// model; empty if there is no obstacle, or if the table has several models.
+/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6"; empty if there is none, or
+/// if the table has several models, or questions both seen and hidden.
 [[nodiscard]] std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.

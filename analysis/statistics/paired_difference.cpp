@@ -51,6 +51,12 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
     return {estimate, p_of_exchanges(clusters.sums(differences), resampling)};
 }
 
+double smallest_p(std::size_t n_clusters, const Resampling& resampling) {
+    // Exchanging all clusters gives a difference of the same size.
+    if (n_clusters <= most_clusters_of_exact_test) return std::ldexp(1.0, 1 - static_cast<int>(n_clusters));
+    return 1.0 / (resampling.n_resamples + 1);
+}
+
 std::vector<double> holm(std::span<const double> p) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < p.size(); ++i)

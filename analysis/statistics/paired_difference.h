@@ -20,6 +20,9 @@ struct PairedDifference {
 [[nodiscard]] PairedDifference paired_difference(std::span<const double> a, std::span<const double> b,
                                                  const Clusters& clusters, const Resampling& resampling = {});
 
+/// Returns the smallest p that a comparison of n clusters can have.
+[[nodiscard]] double smallest_p(std::size_t n_clusters, const Resampling& resampling = {});
+
 /// Adjusts the p-values of several comparisons (Holm, 1979), so that p <= 0.05 holds for any of them by chance with a
 /// probability of at most 5 %. NaN values are no comparisons and stay NaN.
 [[nodiscard]] std::vector<double> holm(std::span<const double> p);

@@ -376,7 +376,8 @@ Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, c
     for (const nlohmann::json& entry : entries) {
         if (!entry.is_object() || !entry.contains("number")) continue;  // a prompt, not a sample
         const auto name = entry.value("name", "");
-        if (name == wanted && (!found || entry.value("query_aware", true) != is_hidden)) found = &entry;
+        const bool is_seen = entry.value("query_aware", true);
+        if (name == wanted && (is_hidden ? !is_seen : is_seen || !found)) found = &entry;
     }
     if (!found)
         throw UsageError(

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,6 +8,7 @@
 
 #include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
+#include "analysis/results/verdicts.h"
 #include "analysis/runs/task_scores.h"
 #include "analysis/tables/table_format.h"
 #include "tests/analysis/sample_figures.h"
@@ -230,10 +233,42 @@ TEST_CASE("the note warns of cells with different samples, and contains the verd
     rows.pop_back();
     CHECK_THAT(summarize(results_of(rows), {.scalar = "kl"}).note(),
                Contains("the cells of a column have different samples"));
+    // Rows of a table that are samples always differ.
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl", .rows = {"length", "policy"}}).note(),
+               !Contains("different samples"));
+    CHECK_THAT(summarize(results_of({rows[0], rows[1]}), {.scalar = "kl"}).note(),
+               Contains("n = 1 sample of 1 context,"));
     for (trace::ResultRow& row : rows) row.score = 1;
-    const std::string validity = assess_task_validity(group_results_by_setting_and_budget(rows));
-    CHECK_THAT(summarize(results_of(rows), {.scalar = "score"}).note(), Contains(validity));
-    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl"}).note(), !Contains(validity));
+    const std::string validity = validity_of_tasks(results_of(rows));
+    CHECK(validity == assess_task_validity(group_results_by_setting_and_budget(rows)));
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "score", .validity = validity}).note(), Contains(validity));
+    CHECK_THAT(summarize(results_of(rows), {.scalar = "kl", .validity = validity}).note(), !Contains(validity));
+    // A sample in two traces counts once.
+    for (trace::ResultRow& row : rows) row.sample_hash = std::to_string(row.length);
+    std::vector<Result> of_two = results_of(rows);
+    add_table(of_two, rows, "prompts", "second.h5");
+    CHECK(validity_of_tasks(of_two) == validity);
+}
+
+TEST_CASE("the note says which remedy lets differences be distinguished", "[results]") {
+    const auto note_of = [](size_t n_policies, size_t n_samples) {
+        Rows rows;
+        for (size_t sample = 0; sample < n_samples; ++sample)
+            for (size_t policy = 0; policy <= n_policies; ++policy) {
+                trace::ResultRow row = rows_of({{"h2o", 16, {1}}})[policy == 0 ? 0 : 1];
+                row.sample_id = std::to_string(sample);
+                if (policy > 1) row.parameters_json = fmt::format(R"({{"recent": {}}})", policy);
+                rows.push_back(row);
+            }
+        return summarize(results_of(rows), {.scalar = "kl", .against = "full"}).note();
+    };
+    CHECK_THAT(note_of(1, 3),
+               Contains("No difference can be distinguished in 1 comparisons with n = 3: use more samples"));
+    CHECK_THAT(note_of(1, 20), !Contains("No difference"));
+    CHECK_THAT(note_of(510, 14),
+               Contains("No difference can be distinguished in 510 comparisons with n = 14: use fewer"));
+    CHECK(smallest_p(3) == 0.25);
+    CHECK(smallest_p(14) == Approx(1.0 / 10001));
 }
 
 TEST_CASE("the order of the samples has no effect", "[results]") {
@@ -464,7 +499,7 @@ TEST_CASE("rows with a seen and with a hidden question are never averaged togeth
         }
     const auto results = results_of(rows);
     CHECK(results[1].sample == results[5].sample);  // both are answers to one question
-    const SummaryRequest request = summary_request({}, results);
+    const SummaryRequest request = summary_request({}, {results, {}});
     CHECK(request.rows == std::vector<std::string>{"policy", "question"});
     const Summary summary = summarize(results, request);
     CHECK(cell_of(summary, "snapkv, question seen", "16").estimate->mean == 2);
@@ -472,7 +507,7 @@ TEST_CASE("rows with a seen and with a hidden question are never averaged togeth
     CHECK(row_called(summary, "snapkv, question seen") < row_called(summary, "snapkv, question hidden"));
     FigureOptions options;
     options.columns = {"question"};
-    CHECK(summary_request(options, results).rows == std::vector<std::string>{"policy"});
+    CHECK(summary_request(options, {results, {}}).rows == std::vector<std::string>{"policy"});
     CHECK(overview_of_results(results).rows.size() == 4);
 }
 

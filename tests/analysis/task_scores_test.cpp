@@ -235,6 +235,8 @@ TEST_CASE("rows with a seen and with a hidden question are separate groups", "[t
     const Table wide = task_scores_by_budget(rows);
     REQUIRE(wide.rows.size() == 6);
     CHECK(std::get<std::string>(wide.rows[3].cells[0]) == "full, question hidden");
+    const std::string usable = "Usable: 60 samples; full is right in 100.0 %, random at 64 in 0.0 %.";
+    CHECK(validity_of(rows) == fmt::format("question hidden: {0} question seen: {0}", usable));
     const auto hidden = std::span(rows).subspan(rows.size() / 2);
     CHECK(std::get<std::string>(task_scores(hidden).rows[1].cells[0]) == "snapkv");  // all rows are alike
 }

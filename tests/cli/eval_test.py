@@ -104,6 +104,10 @@ class BothWays(ProgramTest):
                     self.assertEqual([row[column] for row in of_sample], [row[column] for row in in_task], column)
         self.refuses(2, ["no sample is named 'niah-1'", "niah-150-0.5-0"], "run", "-m", HF_MODEL, "--prompt-from", "both.h5:niah-1",
                      "--policy", "h2o", "--budget", 32, "-o", "none.h5")
+        self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget", 32, "-n", 2,
+                  "-q", "-o", "seen.h5")
+        self.refuses(2, ["no sample is named 'niah-150-0.5-0, question hidden'"], "run", "-m", HF_MODEL, "--prompt-from",
+                     "seen.h5:niah-150-0.5-0, question hidden", "--policy", "h2o", "--budget", 32, "-o", "none.h5")
         self.made("export", "both.h5", "--figure", "results-table", "-o", "both.csv")
         ranked = json.loads(self.made("export", "both.h5", "--ranking", "samples", "--run", "h2o, question hidden @ 32", "--format",
                                       "json").stdout)
@@ -150,6 +154,7 @@ class Samples(ProgramTest):
         self.assertIn("--query-aware", niah)
         for other in ("(niah)", "(ruler)", "--subsets"):
             self.assertNotIn(other, niah)
+        self.assertIn("{upstream,kvpress}", niah)
 
 
 @NEEDS_ENGINE

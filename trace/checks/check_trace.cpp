@@ -248,6 +248,7 @@ class TraceCheck {
 
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {
         const auto at = [&](const char* name) { return fmt::format("{}@{}", group, name); };
+        if (run.tied_heads) require_share(at("tied_heads"), *run.tied_heads);
         require(run.window >= 0, at("window"), "0 or more", static_cast<double>(run.window));
         require_seconds(at("prefill_s"), run.prefill_s);
         require_seconds(at("select_s"), run.select_s);
@@ -271,6 +272,9 @@ class TraceCheck {
         const h5::Handle group = h5::open_group(file(place), place.group);
         check_attributes(group.get(), place.group, schema::prompt::attributes, problems_);
         const PromptAttributes prompt = load_prompt(group.get(), place.group);
+        if (prompt.n_system && (*prompt.n_system < 0 || *prompt.n_system > prompt.visible_tokens()))
+            problems_.error(place.group + "@n_system", fmt::format("0 to {}", prompt.visible_tokens()),
+                            std::to_string(*prompt.n_system));
         Sound excused;
         if (prompt.context_of && source_.is_folder) {
             excused.insert(std::begin(schema::prompt::shared_data_sets), std::end(schema::prompt::shared_data_sets));

@@ -86,7 +86,8 @@ std::optional<std::string_view> StoredTexts::find(const unsigned char* reference
     const std::uint64_t length = little_endian(reference, 4);
     const std::uint64_t address = little_endian(reference + 4, 8);
     const std::uint64_t index = little_endian(reference + 12, 4);
-    if (address == 0) return std::string_view();  // a text that was never written
+    if (address == 0)  // a text that was never written
+        return length == 0 ? std::optional(std::string_view()) : std::nullopt;
     Heap& heap = heaps_[address / smallest_heap % heaps_.size()];
     if (heap.address != address && !read(address, heap)) return std::nullopt;
     if (index >= heap.objects.size()) return std::nullopt;

@@ -102,6 +102,8 @@ void TaskFlags::describe_only(const engine::Task& task) {
             flag.option->group("");
         else
             flag.option->description(parameter->help)->default_str(default_text(*parameter));
+        if (parameter != task.parameters.end() && !parameter->choices.empty())
+            *flag.option->get_validator(0) = OneOf(parameter->choices);
     }
     n_new_option_->default_str(std::to_string(task.n_new));
 }

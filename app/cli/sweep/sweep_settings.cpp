@@ -1,6 +1,7 @@
 #include "app/cli/sweep/sweep_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "common/split.h"
 #include "engine/tasks/api/task.h"
 #include "policies/registry/name_matching.h"
+#include "policies/registry/registry.h"
 
 namespace kvscope::cli {
 namespace {
@@ -204,8 +206,36 @@ std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, 
     return settings;
 }
 
+/// Returns a list of policies with absolute paths of files: "headkv:importance=/data/heads.json".
+std::string with_absolute_paths(const std::string& list) {
+    const auto is_file = [](const policies::Parameter& parameter) {
+        return parameter.kind == policies::ParameterKind::file;
+    };
+    std::vector<std::string> texts;
+    for (const std::string& text : policies::split_policies(list)) {
+        std::vector<policies::PolicySpec> specs = policies::parse_policies(text);
+        const auto& parameters = specs.front().definition->parameters;
+        if (std::ranges::none_of(parameters, is_file)) {
+            texts.push_back(text);
+            continue;
+        }
+        for (policies::PolicySpec& spec : specs) {
+            for (const policies::Parameter& parameter : parameters) {
+                std::error_code error;
+                if (!is_file(parameter) || !std::filesystem::exists(spec.values.text(parameter.name), error)) continue;
+                const auto path = std::filesystem::absolute(spec.values.text(parameter.name)).lexically_normal();
+                spec.values.set(parameter.name, path.string());
+            }
+            texts.push_back(spec.label());
+        }
+    }
+    return fmt::format("{}", fmt::join(texts, ","));
+}
+
 void make_paths_absolute(std::vector<SweepSetting>& settings) {
     for (SweepSetting& setting : settings) {
+        if (setting.option == "policy")
+            for (std::string& value : setting.values) value = with_absolute_paths(value);
         const std::string& type = trace_option(setting.option).type;
         const bool is_trace = type.starts_with("TRACE");
         if (!is_trace && !type.starts_with("MODEL") && !type.starts_with("FILE")) continue;
