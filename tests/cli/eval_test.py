@@ -104,8 +104,6 @@ class BothWays(ProgramTest):
                     self.assertEqual([row[column] for row in of_sample], [row[column] for row in in_task], column)
         self.refuses(2, ["no sample is named 'niah-1'", "niah-150-0.5-0"], "run", "-m", HF_MODEL, "--prompt-from", "both.h5:niah-1",
                      "--policy", "h2o", "--budget", 32, "-o", "none.h5")
-        self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget", 32, "-n", 2,
-                  "-q", "-o", "seen.h5")
         self.refuses(2, ["no sample is named 'niah-150-0.5-0, question hidden'"], "run", "-m", HF_MODEL, "--prompt-from",
                      "seen.h5:niah-150-0.5-0, question hidden", "--policy", "h2o", "--budget", 32, "-o", "none.h5")
         self.made("export", "both.h5", "--figure", "results-table", "-o", "both.csv")
@@ -384,7 +382,7 @@ class Scbench(ProgramTest):
         self.assertEqual({row["scored_as"] for row in apart}, {b"scbench with whole answers"})
 
     def test_a_choice_of_another_task_is_refused(self):
-        self.refuses(2, ["score_as", "upstream", "kvpress"], "eval", "-m", HF_MODEL, "--task", "scbench", "--file", self.FILE,
+        self.refuses(2, ["--score-as: expected one of upstream, whole; found 'kvpress'"], "eval", "-m", HF_MODEL, "--task", "scbench", "--file", self.FILE,
                      "--score-as", "kvpress", "-o", "x.h5")
 
     def test_help_names_source_layout_and_licence(self):

@@ -86,8 +86,8 @@ class Sweep(SweepTest):
     def test_the_command_line_replaces_the_file(self):
         self.write_sweep("line.yaml", model=HF_MODEL, **OPTIONS)
         self.path("heads.json").write_text(json.dumps({f"{layer}-{head}": [0.5] for layer in range(2) for head in range(4)}))
-        self.states("line.yaml", "-o", "files", "--samples", 1, "--policy", "headkv:importance=heads.json", "--seed", 2)
-        self.assertIn(f"policy: headkv:importance={self.path('heads.json').resolve()}\n",
+        self.states("line.yaml", "-o", "files", "--samples", 1, "--policy", "headkv:importance=heads.json,window=8", "--seed", 2)
+        self.assertIn(f"policy: headkv:window=8,importance={self.path('heads.json').resolve()}\n",
                       self.path("files/effective.yaml").read_text())
         command = ("line.yaml", "-o", "replaced", "--samples", 1, "--policy", "h2o", "--seed", 2)
         self.assertEqual(list(self.states(*command)), [f"{LLAMA}-niah-seed-2"])

@@ -15,6 +15,7 @@
 #include "app/program/version.h"
 #include "common/split.h"
 #include "engine/tasks/api/task.h"
+#include "policies/registry/feasibility.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -207,25 +208,21 @@ std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, 
 }
 
 /// Returns a list of policies with absolute paths of files: "headkv:importance=/data/heads.json".
+/// @throws policies::ParameterError
 std::string with_absolute_paths(const std::string& list) {
-    const auto is_file = [](const policies::Parameter& parameter) {
-        return parameter.kind == policies::ParameterKind::file;
-    };
     std::vector<std::string> texts;
     for (const std::string& text : policies::split_policies(list)) {
         std::vector<policies::PolicySpec> specs = policies::parse_policies(text);
-        const auto& parameters = specs.front().definition->parameters;
-        if (std::ranges::none_of(parameters, is_file)) {
+        const policies::Parameter* file = policies::find_file_parameter(specs.front());
+        if (!file) {
             texts.push_back(text);
             continue;
         }
         for (policies::PolicySpec& spec : specs) {
-            for (const policies::Parameter& parameter : parameters) {
-                std::error_code error;
-                if (!is_file(parameter) || !std::filesystem::exists(spec.values.text(parameter.name), error)) continue;
-                const auto path = std::filesystem::absolute(spec.values.text(parameter.name)).lexically_normal();
-                spec.values.set(parameter.name, path.string());
-            }
+            std::error_code error;
+            const std::filesystem::path path = spec.values.text(file->name);
+            if (std::filesystem::exists(path, error))
+                spec.values.set(file->name, std::filesystem::absolute(path).lexically_normal().string());
             texts.push_back(spec.label());
         }
     }
@@ -235,7 +232,13 @@ std::string with_absolute_paths(const std::string& list) {
 void make_paths_absolute(std::vector<SweepSetting>& settings) {
     for (SweepSetting& setting : settings) {
         if (setting.option == "policy")
-            for (std::string& value : setting.values) value = with_absolute_paths(value);
+            for (std::string& value : setting.values) {
+                try {
+                    value = with_absolute_paths(value);
+                } catch (const policies::ParameterError&) {
+                    break;  // The check of the settings names the line of the file.
+                }
+            }
         const std::string& type = trace_option(setting.option).type;
         const bool is_trace = type.starts_with("TRACE");
         if (!is_trace && !type.starts_with("MODEL") && !type.starts_with("FILE")) continue;
