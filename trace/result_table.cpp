@@ -179,7 +179,8 @@ class StoredTable {
         for (unsigned i = 0; i < static_cast<unsigned>(H5Tget_nmembers(type)); ++i) {
             const std::unique_ptr<char, herr_t (*)(void*)> name(H5Tget_member_name(type, i), H5free_memory);
             const h5::Handle member(h5::checked(H5Tget_member_type(type, i), "read the table"), H5Tclose);
-            const auto column = std::ranges::find(result_columns, std::string_view(name.get()), &ResultColumn::name);
+            const auto* const column =
+                std::ranges::find(result_columns, std::string_view(name.get()), &ResultColumn::name);
             if (column == std::end(result_columns) || H5Tequal(member.get(), type_of(*column).get()) <= 0)
                 return std::nullopt;
             by_offset[H5Tget_member_offset(type, i)] = column;

@@ -147,7 +147,7 @@ TEST_CASE("the log names the rows of an opened trace") {
     const sample::TemporaryFolder folder;
     DrivenApp driven(alone(write_results_only(folder / "eval.h5", "niah"), "log"));
     driven.settle();
-    CHECK_THAT(driven.shown_text(), Contains("eval.h5 opened: 12 rows of niah"));
+    CHECK_THAT(driven.shown_text(), Contains("eval.h5 opened: 16 rows of niah"));
 }
 
 TEST_CASE("the tooltip of a score says what a click does") {
