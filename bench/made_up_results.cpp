@@ -19,7 +19,7 @@ constexpr const char* policy_names[] = {"snapkv", "ada-snapkv", "pyramidkv",    
 constexpr std::int64_t length = 4096;
 constexpr std::size_t least_budget = 32;
 
-trace::ResultRow row_of_sample(std::size_t sample, bool is_graded) {
+trace::ResultRow row_of_sample(std::size_t sample) {
     trace::ResultRow row;
     row.sample_id = fmt::format("made-up-{}-{}", length, sample);
     row.subset = fmt::format("part-{}", sample % 8);
@@ -29,7 +29,7 @@ trace::ResultRow row_of_sample(std::size_t sample, bool is_graded) {
     row.length = length;
     row.depth = static_cast<double>(sample % 11) / 10;
     row.answers_json = fmt::format("[\"{}\"]", 100000 + sample);
-    row.metric = is_graded ? "qa_f1_score" : "contains";
+    row.metric = "contains";
     row.scored_as = "kvscope";
     row.model = "made up, no model";
     row.dtype = "bf16";
@@ -42,8 +42,7 @@ trace::ResultRow row_of_sample(std::size_t sample, bool is_graded) {
 
 }  // namespace
 
-std::vector<trace::ResultRow> made_up_results(std::size_t n_samples, std::size_t n_runs, bool is_graded,
-                                              std::uint64_t seed) {
+std::vector<trace::ResultRow> made_up_results(std::size_t n_samples, std::size_t n_runs, std::uint64_t seed) {
     struct Setting {
         policies::PolicySpec spec;
         std::string parameters_json;
@@ -61,7 +60,7 @@ std::vector<trace::ResultRow> made_up_results(std::size_t n_samples, std::size_t
     rows.reserve(n_samples * (n_runs + 1));
     for (std::size_t sample = 0; sample < n_samples; ++sample) {
         Random random(seed, sample);
-        const trace::ResultRow of_sample = row_of_sample(sample, is_graded);
+        const trace::ResultRow of_sample = row_of_sample(sample);
         for (std::size_t run = 0; run <= n_runs; ++run) {
             trace::ResultRow& row = rows.emplace_back(of_sample);
             const bool is_full = run == 0;
@@ -73,7 +72,7 @@ std::vector<trace::ResultRow> made_up_results(std::size_t n_samples, std::size_t
             row.kept_share = row.budget_fraction;
             const float luck = random.uniform();
             const double chance = is_full ? 0.97 : 0.2 + 0.7 * row.budget_fraction;
-            row.score = is_graded ? chance * static_cast<double>(luck) : (static_cast<double>(luck) < chance ? 1 : 0);
+            row.score = static_cast<double>(luck) < chance ? 1 : 0;
             row.prediction = fmt::format("The number in the text is {}.", 100000 + (luck < 0.5F ? sample : run));
             row.seconds = row.prefill_s = 1 + static_cast<double>(luck);
             row.bytes = row.bytes_predicted = static_cast<double>(row.budget) * 1e4;

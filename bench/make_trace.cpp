@@ -35,17 +35,15 @@ struct Options {
     bool scores = false;
     bool attention = false;
     std::size_t samples = 0;
-    bool graded = false;
     std::uint64_t seed = 1;
     std::filesystem::path output;
     bool force = false;
 
     [[nodiscard]] std::string recipe() const {
-        return nlohmann::json{
-            {"made_up", true},      {"tokens", tokens},       {"layers", layers},   {"heads", heads},
-            {"kv_heads", kv_heads}, {"head_dim", head_dim},   {"runs", runs},       {"budget", budget},
-            {"scores", scores},     {"attention", attention}, {"samples", samples}, {"graded", graded},
-            {"seed", seed}}
+        return nlohmann::json{{"made_up", true},        {"tokens", tokens},     {"layers", layers},
+                              {"heads", heads},         {"kv_heads", kv_heads}, {"head_dim", head_dim},
+                              {"runs", runs},           {"budget", budget},     {"scores", scores},
+                              {"attention", attention}, {"samples", samples},   {"seed", seed}}
             .dump();
     }
 };
@@ -330,7 +328,7 @@ trace::Writer open_output(const Options& o) {
 /// Writes a trace that contains only the results of a task.
 void make_results(const Options& o) {
     trace::Writer writer = open_output(o);
-    writer.write_results("made-up", 0, made_up_results(o.samples, o.runs, o.graded, o.seed));
+    writer.write_results("made-up", 0, made_up_results(o.samples, o.runs, o.seed));
     writer.finish();
 }
 
@@ -382,7 +380,7 @@ int run(int argc, char** argv) {
         "Equal options and seeds give equal contents. With default sizes:\n"
         "  kvscope_make_trace -o t.h5                                  9 MB\n"
         "  kvscope_make_trace --scores --attention --runs 5 -o t.h5    1.04 GB; takes 1.5 GB of memory\n"
-        "  kvscope_make_trace --samples 10000 --runs 47 -o t.h5        480,000 rows of results");
+        "  kvscope_make_trace --samples 10000 --runs 48 -o t.h5        490,000 rows of results");
     const auto positive = CLI::Range(std::size_t{1}, std::size_t{1} << 24);
     app.add_option("--tokens", o.tokens, "Number of prompt tokens (N)")
         ->check(CLI::Range(64, 1 << 24))
@@ -402,7 +400,6 @@ int run(int argc, char** argv) {
     app.add_option("--samples", o.samples, "Write only the results of a task with this number of samples")
         ->check(CLI::Range(0, 1 << 24))
         ->capture_default_str();
-    app.add_flag("--graded", o.graded, "Made-up scores of samples are real numbers instead of 0 or 1");
     app.add_option("--seed", o.seed, "Seed of all random numbers")->capture_default_str();
     app.add_option("-o,--output", o.output, "Path of the trace to write")->required();
     app.add_flag("--force", o.force, "Replace an existing file");

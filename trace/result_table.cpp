@@ -173,8 +173,9 @@ void read_with_hdf5(const OpenTable& open, const RowRange& range, const std::str
 class StoredTable {
  public:
     /// Returns nullopt if HDF5 must convert the rows: numbers of other types, or other filters.
-    static std::optional<StoredTable> of(hid_t table, hid_t type) {
-        StoredTable stored(table);
+    static std::optional<StoredTable> of(const OpenTable& open) {
+        const hid_t table = open.table, type = open.type.get();
+        StoredTable stored(open);
         std::map<std::size_t, const ResultColumn*> by_offset;  // offsets in memory, where a text has 8 bytes
         for (unsigned i = 0; i < static_cast<unsigned>(H5Tget_nmembers(type)); ++i) {
             const std::unique_ptr<char, herr_t (*)(void*)> name(H5Tget_member_name(type, i), H5free_memory);
@@ -198,7 +199,6 @@ class StoredTable {
             chunk == 0 || chunk > most_chunk_rows)
             return std::nullopt;
         stored.chunk_rows_ = chunk;
-        stored.n_rows_ = h5::data_set_info(table).shape.at(0);
         const auto texts_of_file = h5::StoredTexts::of_file(table);
         if (!texts_of_file) return std::nullopt;
         stored.texts_.assign(n_parts, *texts_of_file);
@@ -237,7 +237,7 @@ class StoredTable {
         std::size_t offset;  ///< in a stored row
     };
 
-    explicit StoredTable(hid_t table) : table_(table) {}
+    explicit StoredTable(const OpenTable& open) : table_(open.table), n_rows_(open.n_rows) {}
 
     /// @param first row that begins a chunk
     bool fetch(std::size_t first, std::size_t count) {
@@ -265,29 +265,35 @@ class StoredTable {
     }
 
     hid_t table_;
+    std::size_t n_rows_;
     std::vector<Column> columns_;
-    std::size_t row_bytes_ = 0, chunk_rows_ = 0, n_rows_ = 0;
+    std::size_t row_bytes_ = 0, chunk_rows_ = 0;
     static constexpr std::size_t n_parts = 4;  ///< of rows that are filled in parallel
     std::vector<h5::StoredTexts> texts_;       ///< one per part
     std::vector<unsigned char> bytes_;
 };
 
+void read_rows(const OpenTable& open, const RowRange& range, const std::string& where, ResultRow* out) {
+    if (auto stored = StoredTable::of(open); stored && stored->read(range, where, out)) return;
+    std::fill_n(out, range.count, ResultRow());
+    read_with_hdf5(open, range, where, out);
+}
+
 }  // namespace
 
 std::vector<ResultRow> load_results(hid_t table, const std::string& where, const std::optional<RowRange>& range) {
-    const RowRange read = range.value_or(RowRange{0, n_rows_of_table(table, where)});
-    OpenTable(table, where).require(read, where);
-    std::vector<ResultRow> out(read.count);
-    load_results_into(out.data(), table, where, read);
+    const OpenTable open(table, where);
+    const RowRange rows = range.value_or(RowRange{0, open.n_rows});
+    open.require(rows, where);
+    std::vector<ResultRow> out(rows.count);
+    read_rows(open, rows, where, out.data());
     return out;
 }
 
 void load_results_into(ResultRow* out, hid_t table, const std::string& where, const RowRange& range) {
     const OpenTable open(table, where);
     open.require(range, where);
-    if (auto stored = StoredTable::of(table, open.type.get()); stored && stored->read(range, where, out)) return;
-    std::fill_n(out, range.count, ResultRow());
-    read_with_hdf5(open, range, where, out);
+    read_rows(open, range, where, out);
 }
 
 std::size_t n_rows_of_table(hid_t table, const std::string& where) { return OpenTable(table, where).n_rows; }

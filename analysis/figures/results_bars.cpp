@@ -28,7 +28,7 @@ Line whisker(double x, const Interval& interval) {
 }
 
 Figure make(std::span<const TracePart> parts) {
-    const ChosenResults chosen = chosen_results(parts);
+    const ChosenResults chosen = chosen_and_judged_results(parts);
     const std::vector<Result>& results = chosen.results;
     const Summary summary = summarize(results, summary_request(parts.front().options, chosen));
     const std::vector<LineStyle> styles = styles_of_rows(summary, results);

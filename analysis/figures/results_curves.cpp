@@ -9,6 +9,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/results_figure.h"
 #include "analysis/results/summary_drawing.h"
+#include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
 
@@ -105,7 +106,7 @@ struct Chosen {
 
 Chosen choose(std::span<const TracePart> parts) {
     const FigureOptions& options = parts.front().options;
-    ChosenResults of_traces = chosen_results(parts);
+    ChosenResults of_traces = chosen_and_judged_results(parts);
     Chosen chosen{std::move(of_traces.results), {}, {}};
     chosen.request.validity = std::move(of_traces.validity);
     std::vector<Result>& results = chosen.results;

@@ -60,7 +60,7 @@ std::set<SampleOfFull> rightly_answered(std::span<const TracePart> parts) {
 
 /// Returns a group for each policy and budget, in the order of the policies, then of the budgets.
 std::vector<Group> read_groups(std::span<const TracePart> parts) {
-    const std::vector<Result> results = chosen_results(parts).results;
+    const std::vector<Result> results = chosen_results(parts);
     const auto has_score = [](const Result& result) { return !std::isnan(result.row.score); };
     if (std::ranges::none_of(results, has_score))
         throw NothingToShow(

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "common/counted.h"
 #include "trace/records/schema.h"
 
 namespace kvscope::analysis {

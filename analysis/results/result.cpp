@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "analysis/measures/result_row.h"
-#include "analysis/results/verdicts.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_choice.h"
 #include "policies/registry/registry.h"
@@ -85,9 +84,8 @@ std::vector<Result> results_of_trace(const trace::Reader& reader, const std::str
     return results.empty() ? results_of_prompts(reader, trace) : results;
 }
 
-ChosenResults chosen_results(std::span<const TracePart> parts) {
-    ChosenResults chosen;
-    std::vector<Result>& results = chosen.results;
+std::vector<Result> results_of_traces(std::span<const TracePart> parts) {
+    std::vector<Result> results;
     for (const TracePart& part : parts) {
         if (part.reader->n_prompts() > 0) check_prompt(*part.reader, part.options.prompt);
         for (Result& result : results_of_trace(*part.reader, part.name)) results.push_back(std::move(result));
@@ -97,14 +95,22 @@ ChosenResults chosen_results(std::span<const TracePart> parts) {
             fmt::format("{}: the trace has no results of prompts or tasks; `kvscope run` and `kvscope "
                         "eval` make a trace with results",
                         parts.front().reader->path().string()));
+    return results;
+}
+
+void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
     std::set<std::string> settings;
     for (const Result& result : results) settings.insert(result.setting);
-    chosen.validity = validity_of_tasks(results);
-    std::erase_if(results, [&](const Result& result) { return !is_chosen(result, parts.front().options); });
+    std::erase_if(results, [&](const Result& result) { return !is_chosen(result, options); });
     if (results.empty())
         throw FigureError(
             fmt::format("the results have none of the chosen settings; they have {}", fmt::join(settings, ", ")));
-    return chosen;
+}
+
+std::vector<Result> chosen_results(std::span<const TracePart> parts) {
+    std::vector<Result> results = results_of_traces(parts);
+    keep_chosen(results, parts.front().options);
+    return results;
 }
 
 }  // namespace kvscope::analysis

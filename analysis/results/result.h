@@ -31,7 +31,7 @@ struct Result {
 void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
                const std::string& trace = "");
 
-/// Returns the rows of all prompts of a trace, which may store only them.
+/// Returns the rows of all prompts, also of a trace that stores nothing else.
 [[nodiscard]] std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader);
 
 /// Returns the results of all prompts of a trace.
@@ -40,12 +40,15 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
 /// Returns the results of all tasks of a trace, or of all prompts if the trace has no task.
 [[nodiscard]] std::vector<Result> results_of_trace(const trace::Reader& reader, const std::string& trace = "");
 
-struct ChosenResults {
-    std::vector<Result> results;
-    std::string validity;  ///< validity_of_tasks() of all results, chosen or not
-};
-/// Returns the results of all traces. Each trace's option `runs` names policies, settings, or settings at a budget.
-/// @throws NothingToShow if there are no results; FigureError if none are chosen, or the prompt does not exist
-[[nodiscard]] ChosenResults chosen_results(std::span<const TracePart> parts);
+/// Returns the results of several traces.
+/// @throws NothingToShow if there are no results; FigureError if the prompt does not exist
+[[nodiscard]] std::vector<Result> results_of_traces(std::span<const TracePart> parts);
+
+/// Removes the results that `options.runs` does not name. Names are policies, settings, or settings at a budget.
+/// @throws FigureError if no result is left
+void keep_chosen(std::vector<Result>& results, const FigureOptions& options);
+
+/// Returns results_of_traces() that the options of the first trace choose. @throws as both functions above
+[[nodiscard]] std::vector<Result> chosen_results(std::span<const TracePart> parts);
 
 }  // namespace kvscope::analysis

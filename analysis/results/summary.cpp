@@ -331,11 +331,12 @@ std::string Summary::note() const {
             "comparisons: {}).",
             against, n_comparisons);
     const size_t most_contexts = contexts.empty() ? 0 : *contexts.rbegin();
-    if (n_comparisons > 0 && static_cast<double>(n_comparisons) * smallest_p(most_contexts) > 0.05)
+    const auto are_too_many = [&](double p) { return static_cast<double>(n_comparisons) * p > 0.05; };
+    constexpr size_t many_contexts = 10'000;
+    if (are_too_many(smallest_p(most_contexts)))
         text += fmt::format(
             " No difference can be distinguished in {} comparisons with n = {}: use {}.", n_comparisons, most_contexts,
-            static_cast<double>(n_comparisons) * smallest_p(10'000) > 0.05 ? "fewer comparisons (--run, --columns)"
-                                                                           : "more samples");
+            are_too_many(smallest_p(many_contexts)) ? "fewer comparisons (--run, --columns)" : "more samples");
     if (has_other_samples) text += " Warning: the cells of a column have different samples.";
     if (!mixed.empty()) text += fmt::format(" Warning: the runs differ in {}.", fmt::join(mixed, "; "));
     if (!verdict.empty()) text += " " + verdict;
@@ -380,14 +381,15 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
     }
 
-    const bool are_rows_of_samples = std::ranges::any_of(summary.row_settings, [](const Setting& setting) {
-        return std::set<std::string_view>{"task", "subset", "length", "depth", "batch"}.contains(setting.name);
-    });
-    for (size_t block = 0; block < blocks.values.size() && !are_rows_of_samples; ++block)
+    // Rows that divide the samples have other samples by definition.
+    const std::set<std::string_view> of_samples = {"task", "subset", "length", "depth", "batch"};
+    const bool divide_samples = std::ranges::any_of(
+        summary.row_settings, [&](const Setting& setting) { return of_samples.contains(setting.name); });
+    for (size_t block = 0; block < blocks.values.size(); ++block)
         for (size_t column = 0; column < columns.values.size(); ++column) {
             std::vector<const Runs*> cells;
             for (size_t row = 0; row < rows.values.size(); ++row) cells.push_back(&runs[index(block, row, column)]);
-            summary.has_other_samples = summary.has_other_samples || have_other_samples(cells);
+            summary.has_other_samples |= !divide_samples && have_other_samples(cells);
         }
     if (summary.scalar->is_score) summary.verdict = request.validity;
     std::vector<Runs> with_references = runs;

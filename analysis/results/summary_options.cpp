@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/results/verdicts.h"
 #include "common/split.h"
 
 namespace kvscope::analysis {
@@ -47,6 +48,13 @@ std::vector<FigureOption> summary_options() {
         {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
 }
 
+ChosenResults chosen_and_judged_results(std::span<const TracePart> parts) {
+    ChosenResults chosen{results_of_traces(parts), {}};
+    chosen.validity = validity_of_tasks(chosen.results);
+    keep_chosen(chosen.results, parts.front().options);
+    return chosen;
+}
+
 SummaryRequest summary_request(const FigureOptions& options, const ChosenResults& chosen) {
     const std::vector<Result>& results = chosen.results;
     if (options.columns.size() > 1)
@@ -72,13 +80,13 @@ SummaryRequest summary_request(const FigureOptions& options, const ChosenResults
 }
 
 Summary chosen_summary(std::span<const TracePart> parts) {
-    const ChosenResults chosen = chosen_results(parts);
+    const ChosenResults chosen = chosen_and_judged_results(parts);
     return summarize(chosen.results, summary_request(parts.front().options, chosen));
 }
 
 void check_summary(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
-    shown_scalar(options, chosen_results({&part, 1}).results);
+    shown_scalar(options, chosen_results({&part, 1}));
 }
 
 }  // namespace kvscope::analysis

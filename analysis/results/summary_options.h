@@ -5,12 +5,20 @@
 #include <vector>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/results/result.h"
 #include "analysis/results/summary.h"
 
 namespace kvscope::analysis {
 
 /// Options of figures that show a number in rows, columns and blocks: runs, cells, rows, columns, blocks and against.
 [[nodiscard]] std::vector<FigureOption> summary_options();
+
+struct ChosenResults {
+    std::vector<Result> results;
+    std::string validity;  ///< validity_of_tasks() of all results, chosen or not
+};
+/// Returns chosen_results() and their validity. @throws as chosen_results()
+[[nodiscard]] ChosenResults chosen_and_judged_results(std::span<const TracePart> parts);
 
 /// @throws FigureError for unknown names; NothingToShow if no run has the number
 [[nodiscard]] SummaryRequest summary_request(const FigureOptions& options, const ChosenResults& chosen);

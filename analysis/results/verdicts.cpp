@@ -56,10 +56,13 @@ std::vector<GroupOfRuns> compressed_runs(std::span<const TaskGroup> groups) {
     return all;
 }
 
-bool have_scores(std::span<const TaskGroup> groups) {
-    return std::ranges::any_of(groups, [](const TaskGroup& group) {
+/// Whether the answers have scores. Without an answer, only assess_task_validity() says why there is none.
+bool are_scored(std::span<const TaskGroup> groups) {
+    const auto is_answered = [](const TaskGroup& group) { return !group.answered.empty(); };
+    const auto has_score = [](const TaskGroup& group) {
         return std::ranges::any_of(group.answered, [](const auto* row) { return std::isfinite(row->score); });
-    });
+    };
+    return std::ranges::none_of(groups, is_answered) || std::ranges::any_of(groups, has_score);
 }
 
 bool deviates(double found, double wanted) { return std::abs(found - wanted) > tolerance * wanted; }
@@ -78,7 +81,7 @@ void add_remark(std::vector<std::string>& remarks, const char* kind, std::vector
 
 std::vector<std::string> verdicts(std::span<const TaskGroup> groups) {
     std::vector<std::string> remarks;
-    if (have_scores(groups)) remarks.push_back(assess_task_validity(groups));
+    if (are_scored(groups)) remarks.push_back(assess_task_validity(groups));
     remarks.push_back(describe_uncompressed_samples(groups));
     std::erase(remarks, "");
     std::vector<std::string> missed, not_smaller, equal, tied;

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5/input_file.h"
+#include "trace/hdf5/global_heap.h"
 #include "trace/tree.h"
 
 using namespace kvscope::trace;
@@ -163,7 +163,7 @@ TEST_CASE("heaps of texts are checked before HDF5 reads them", "[trace]") {
     number(heap, 24, 11, 8);
     number(heap, 48, 2, 2);          // object 2 of no bytes
     number(heap, 72, 4096 - 64, 8);  // free space to the end
-    REQUIRE(is_sound_global_heap(heap));
+    REQUIRE(h5::is_sound_heap(heap));
 
     std::vector<unsigned char> bad = heap;
     SECTION("another signature") { bad[0] = 'g'; }
@@ -175,7 +175,7 @@ TEST_CASE("heaps of texts are checked before HDF5 reads them", "[trace]") {
     SECTION("the same object twice") { number(bad, 48, 1, 2); }
     SECTION("free space of no length") { number(bad, 72, 0, 8); }
     SECTION("bits that are reserved") { bad[20] = 1; }
-    CHECK(is_sound_global_heap(bad) == (bad == heap));
+    CHECK(h5::is_sound_heap(bad) == (bad == heap));
 }
 
 TEST_CASE("bits flipped at random never crash a reader", "[trace]") {

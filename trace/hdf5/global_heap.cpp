@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t header_bytes = 16;
 constexpr std::size_t object_header_bytes = 16;
-constexpr std::uint64_t smallest_heap = 4096;
 constexpr std::uint64_t largest_heap = std::uint64_t{1} << 31;
 
 static_assert(std::endian::native == std::endian::little, "HDF5 stores little-endian numbers");
@@ -26,11 +25,16 @@ std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) {
 
 }  // namespace
 
+std::optional<std::uint64_t> size_of_heap(std::span<const unsigned char> bytes) {
+    if (bytes.size() < header_bytes || std::memcmp(bytes.data(), "GCOL", 4) != 0) return std::nullopt;
+    return little_endian(&bytes[8], 8);
+}
+
 bool list_heap_objects(std::span<const unsigned char> collection, std::vector<HeapObject>& objects) {
     const std::uint64_t total = collection.size();
     objects.clear();
-    if (total < smallest_heap || total > largest_heap || std::memcmp(collection.data(), "GCOL", 4) != 0) return false;
-    if (collection[4] != 1 || little_endian(&collection[8], 8) != total) return false;
+    if (total < smallest_heap || total > largest_heap) return false;
+    if (size_of_heap(collection) != total || collection[4] != 1) return false;
     std::uint64_t at = header_bytes;
     // Bytes at the end are unused if they are too few for an object header.
     while (total - at >= object_header_bytes) {
@@ -49,6 +53,11 @@ bool list_heap_objects(std::span<const unsigned char> collection, std::vector<He
         at += padded;
     }
     return true;
+}
+
+bool is_sound_heap(std::span<const unsigned char> collection) {
+    std::vector<HeapObject> objects;
+    return list_heap_objects(collection, objects);
 }
 
 std::optional<StoredTexts> StoredTexts::of_file(hid_t object) {
@@ -71,7 +80,7 @@ bool StoredTexts::read(std::uint64_t address, Heap& heap) {
     if (address > length_ || length_ - address < smallest_heap) return false;
     heap.bytes.resize(smallest_heap);  // the size of most heaps
     if (read_bytes_at_address(descriptor_, base_ + address, smallest_heap, heap.bytes.data()) != 0) return false;
-    const std::uint64_t total = little_endian(&heap.bytes[8], 8);
+    const std::uint64_t total = size_of_heap(heap.bytes).value_or(0);
     if (total < smallest_heap || total > largest_heap || total > length_ - address) return false;
     heap.bytes.resize(static_cast<std::size_t>(total));
     if (read_bytes_at_address(descriptor_, base_ + address + smallest_heap, heap.bytes.size() - smallest_heap,

@@ -21,9 +21,16 @@ struct HeapObject {
     std::uint32_t offset = 0, size = 0;
 };
 
+inline constexpr std::uint64_t smallest_heap = 4096;  ///< bytes
+
+/// Returns the size in bytes that the header of a global heap collection states; nullopt if `bytes` do not start with
+/// such a header.
+[[nodiscard]] std::optional<std::uint64_t> size_of_heap(std::span<const unsigned char> bytes);
 /// Lists the objects of a global heap collection by their numbers. `collection` starts at the signature.
 /// Returns false if the collection breaks the HDF5 file format (III.E).
 [[nodiscard]] bool list_heap_objects(std::span<const unsigned char> collection, std::vector<HeapObject>& objects);
+/// Whether list_heap_objects() returns true.
+[[nodiscard]] bool is_sound_heap(std::span<const unsigned char> collection);
 
 /// The texts of one file. Keeps the bytes of few heaps at a time, so that memory does not grow with the file.
 class StoredTexts {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,19 +15,6 @@
 namespace kvscope::trace {
 
 namespace {
-
-constexpr std::size_t heap_header_bytes = 16;
-constexpr std::uint64_t smallest_heap = 4096;
-
-std::uint64_t little_endian(const unsigned char* bytes, int count) {
-    std::uint64_t out = 0;
-    for (int i = count; i-- > 0;) out = out << 8 | bytes[i];
-    return out;
-}
-
-bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
-    return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
-}
 
 bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
     const int error = read_bytes_at_address(file.descriptor, address, size, buffer);
@@ -64,14 +51,15 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     const DriverFile& f = *reinterpret_cast<DriverFile*>(file);
     if (!read_noting(f, address, size, buffer)) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
-    if (!begins_a_heap(bytes, size)) return 0;
+    const std::optional<std::uint64_t> heap_size = h5::size_of_heap({bytes, size});
+    if (!heap_size) return 0;
     // HDF5 may read only the beginning of a heap. The check needs the whole heap.
-    const std::uint64_t total = little_endian(bytes + 8, 8);
-    if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
-    if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
+    const std::uint64_t total = *heap_size;
+    if (total < h5::smallest_heap || address > f.length || total > f.length - address) return -1;
+    if (total <= size) return h5::is_sound_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
     std::vector<unsigned char> whole(static_cast<std::size_t>(total));
     if (!read_noting(f, address, whole.size(), whole.data())) return -1;
-    return is_sound_global_heap(whole) ? 0 : -1;
+    return h5::is_sound_heap(whole) ? 0 : -1;
 }
 
 herr_t driver_handle(H5FD_t* file, hid_t /*access*/, void** handle) {
@@ -99,11 +87,6 @@ hid_t driver() {
 }
 
 }  // namespace
-
-bool is_sound_global_heap(std::span<const unsigned char> collection) {
-    std::vector<h5::HeapObject> objects;
-    return h5::list_heap_objects(collection, objects);
-}
 
 std::optional<int> descriptor_of_input(hid_t file) {
     const h5::Handle access(h5::checked(H5Fget_access_plist(file), "read the file's properties"), H5Pclose);

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 
 #include "trace/hdf5/hdf5.h"
 
@@ -15,8 +14,5 @@ namespace kvscope::trace {
 
 /// Returns the descriptor of a file that open_input_file() opened, and nullopt for other files.
 [[nodiscard]] std::optional<int> descriptor_of_input(hid_t file);
-
-/// Whether a global heap collection obeys the HDF5 file format (III.E). `collection` starts at the signature.
-[[nodiscard]] bool is_sound_global_heap(std::span<const unsigned char> collection);
 
 }  // namespace kvscope::trace

@@ -98,12 +98,12 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
 void TaskFlags::describe_only(const engine::Task& task) {
     for (const auto& [name, flag] : flags_) {
         const auto parameter = std::ranges::find(task.parameters, name, &Parameter::name);
-        if (parameter == task.parameters.end())
+        if (parameter == task.parameters.end()) {
             flag.option->group("");
-        else
-            flag.option->description(parameter->help)->default_str(default_text(*parameter));
-        if (parameter != task.parameters.end() && !parameter->choices.empty())
-            *flag.option->get_validator(0) = OneOf(parameter->choices);
+            continue;
+        }
+        flag.option->description(parameter->help)->default_str(default_text(*parameter));
+        if (!parameter->choices.empty()) *flag.option->get_validator(0) = OneOf(parameter->choices);
     }
     n_new_option_->default_str(std::to_string(task.n_new));
 }

@@ -176,6 +176,30 @@ void write_sweep_tasks(YAML::Emitter& out, const std::vector<SweepSetting>& sett
     out << YAML::EndSeq;
 }
 
+/// Returns a list of policies with absolute paths of files: "headkv:importance=/data/heads.json". Returns a list with
+/// an unknown policy unchanged: the check of the settings names its line in the file.
+std::string with_absolute_paths(const std::string& list) try {
+    std::vector<std::string> texts;
+    for (const std::string& text : policies::split_policies(list)) {
+        std::vector<policies::PolicySpec> specs = policies::parse_policies(text);
+        const policies::Parameter* file = policies::find_file_parameter(specs.front());
+        if (!file) {
+            texts.push_back(text);
+            continue;
+        }
+        for (policies::PolicySpec& spec : specs) {
+            std::error_code error;
+            const std::filesystem::path path = spec.values.text(file->name);
+            if (std::filesystem::exists(path, error))
+                spec.values.set(file->name, std::filesystem::absolute(path).lexically_normal().string());
+            texts.push_back(spec.label());
+        }
+    }
+    return fmt::format("{}", fmt::join(texts, ","));
+} catch (const policies::ParameterError&) {
+    return list;
+}
+
 }  // namespace
 
 std::vector<SweepSetting> read_sweep_file(const std::filesystem::path& path) { return SweepFile(path).settings; }
@@ -207,38 +231,10 @@ std::vector<SweepSetting> with_command_line(std::vector<SweepSetting> settings, 
     return settings;
 }
 
-/// Returns a list of policies with absolute paths of files: "headkv:importance=/data/heads.json".
-/// @throws policies::ParameterError
-std::string with_absolute_paths(const std::string& list) {
-    std::vector<std::string> texts;
-    for (const std::string& text : policies::split_policies(list)) {
-        std::vector<policies::PolicySpec> specs = policies::parse_policies(text);
-        const policies::Parameter* file = policies::find_file_parameter(specs.front());
-        if (!file) {
-            texts.push_back(text);
-            continue;
-        }
-        for (policies::PolicySpec& spec : specs) {
-            std::error_code error;
-            const std::filesystem::path path = spec.values.text(file->name);
-            if (std::filesystem::exists(path, error))
-                spec.values.set(file->name, std::filesystem::absolute(path).lexically_normal().string());
-            texts.push_back(spec.label());
-        }
-    }
-    return fmt::format("{}", fmt::join(texts, ","));
-}
-
 void make_paths_absolute(std::vector<SweepSetting>& settings) {
     for (SweepSetting& setting : settings) {
         if (setting.option == "policy")
-            for (std::string& value : setting.values) {
-                try {
-                    value = with_absolute_paths(value);
-                } catch (const policies::ParameterError&) {
-                    break;  // The check of the settings names the line of the file.
-                }
-            }
+            for (std::string& value : setting.values) value = with_absolute_paths(value);
         const std::string& type = trace_option(setting.option).type;
         const bool is_trace = type.starts_with("TRACE");
         if (!is_trace && !type.starts_with("MODEL") && !type.starts_with("FILE")) continue;
