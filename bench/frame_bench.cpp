@@ -155,10 +155,8 @@ void run(const Options& options) {
     const auto frame = [&] { return app.frame(); };
     window.draw_frame(frame);
     const double first_frame = seconds_since(start);
-    do {
-        glfwWaitEventsTimeout(1.0 / 60);  // drawing without a pause would slow down the tasks
-        window.draw_frame(frame);
-    } while (app.tasks().n_pending() > 0);
+    window.run([&] { return app.frame() && app.tasks().n_pending() > 0; }, [&] { app.unseen_frame(); },
+               [] { return true; });
     window.draw_frame(frame);
     const double first_picture = seconds_since(start);
 

@@ -310,7 +310,14 @@ const std::vector<GroupPlace>& OpenTraceFiles::result_tables(std::string_view ta
     return found->second;
 }
 
-std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std::stop_token& stop) const {
+std::span<const ResultRow> OpenTraceFiles::results(std::string_view task, const std::stop_token& stop) const {
+    const std::lock_guard lock(results_mutex_);
+    const auto known = results_.find(task);
+    if (known != results_.end()) return known->second;
+    return results_.emplace(task, read_results(task, stop)).first->second;
+}
+
+std::vector<ResultRow> OpenTraceFiles::read_results(std::string_view task, const std::stop_token& stop) const {
     h5::Guard guard;
     constexpr std::size_t rows_at_once = 40000;
     std::vector<ResultRow> out;
@@ -352,7 +359,7 @@ std::size_t OpenTraceFiles::n_results(std::string_view task, const std::stop_tok
 }
 
 const ResultRow* OpenTraceFiles::stored_row(int prompt, int run, const std::stop_token& stop) const {
-    const h5::Guard guard;
+    const std::lock_guard lock(results_mutex_);
     if (!rows_) rows_ = read_rows_of_runs(stop);
     const auto found = rows_->find({prompt, run});
     return found == rows_->end() ? nullptr : &found->second;
@@ -362,9 +369,10 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
     const auto tables = source_.results.find(std::string(schema::root::prompt_results));
     if (tables == source_.results.end()) return {};
     if (source_.is_folder && tables->second.size() > 1) return {};  // rows of prompts whose runs are not stored
-    std::vector<ResultRow> stored;
+    std::span<const ResultRow> stored;
     std::set<std::string_view> missing;  // columns of later versions
     try {
+        const h5::Guard guard;
         for (const GroupPlace& place : tables->second) {
             const auto columns = h5::with_place_in_errors(place_name(place), [&] {
                 return columns_of_table(h5::open_data_set(source_.open(place.file).get(), place.group).get());
@@ -388,8 +396,8 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
                        have_same_value(column, *next, expected);
             });
             if (!is_of_run) continue;
-            if (!missing.empty()) next->coverage = ResultRow::unknown;  // so that all measures are computed
-            rows[{i, run}] = std::move(*next++);
+            ResultRow& row = rows[{i, run}] = *next++;
+            if (!missing.empty()) row.coverage = ResultRow::unknown;  // so that all measures are computed
         }
     }
     return rows;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -62,8 +64,9 @@ class OpenTraceFiles {
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
-    /// Throws std::out_of_range if the task has no results.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
+    /// Returns rows as Reader::results(), valid as long as this object. Throws std::out_of_range if the task has no
+    /// results.
+    [[nodiscard]] std::span<const ResultRow> results(std::string_view task, const std::stop_token& stop) const;
     /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::size_t n_results(std::string_view task, const std::stop_token& stop) const;
     /// Returns the run's row of /results/prompts, or nullptr as Reader::stored_row().
@@ -85,6 +88,7 @@ class OpenTraceFiles {
     [[nodiscard]] const std::vector<GroupPlace>& result_tables(std::string_view task) const;
     using RowsOfRuns = std::map<std::pair<int, int>, ResultRow>;
     [[nodiscard]] RowsOfRuns read_rows_of_runs(const std::stop_token& stop) const;
+    [[nodiscard]] std::vector<ResultRow> read_results(std::string_view task, const std::stop_token& stop) const;
 
     mutable Source source_;
     std::optional<ModelAttributes> model_;
@@ -92,7 +96,11 @@ class OpenTraceFiles {
     /// Separate from the HDF5 lock, so that cached entries can be returned while another thread reads.
     mutable std::mutex kept_mutex_;
     mutable std::map<std::pair<int, int>, std::shared_ptr<const Kept>> kept_;
-    mutable std::optional<RowsOfRuns> rows_;  ///< protected by the HDF5 lock
+    /// Protects the next two members. A thread locks it before HDF5, so that other threads wait for the rows instead
+    /// of reading them again.
+    mutable std::recursive_mutex results_mutex_;
+    mutable std::map<std::string, std::vector<ResultRow>, std::less<>> results_;  ///< by task
+    mutable std::optional<RowsOfRuns> rows_;
 };
 
 }  // namespace kvscope::trace

@@ -289,7 +289,14 @@ bool Reader::has_results(std::string_view task) const {
     return impl_->files->source().results.contains(std::string(task));
 }
 
-std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task, impl_->stop); }
+std::span<const ResultRow> Reader::results(std::string_view task) const& {
+    return impl_->files->results(task, impl_->stop);
+}
+
+std::vector<ResultRow> Reader::results(std::string_view task) && {
+    const auto rows = impl_->files->results(task, impl_->stop);
+    return {rows.begin(), rows.end()};
+}
 
 std::size_t Reader::n_results(std::string_view task) const { return impl_->files->n_results(task, impl_->stop); }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -107,10 +108,12 @@ class Reader {
     [[nodiscard]] std::vector<std::string> result_tasks() const;
     /// Whether the trace has the table /results/<task>, also for `prompts`.
     [[nodiscard]] bool has_results(std::string_view task) const;
-    /// Returns the rows of /results/<task>, also of `prompts`. For tables of earlier versions, `model`, `dtype`, `seed`
-    /// and similar columns come from the trace's model and recipe, and measures are NaN. Throws std::out_of_range
-    /// without the table.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
+    /// Returns the rows of /results/<task>, also of `prompts`. They are read once, and are valid while a reader of the
+    /// files exists. For tables of earlier versions, `model`, `dtype`, `seed` and similar columns come from the
+    /// trace's model and recipe, and measures are NaN. Throws std::out_of_range without the table.
+    [[nodiscard]] std::span<const ResultRow> results(std::string_view task) const&;
+    /// A temporary reader returns a copy.
+    [[nodiscard]] std::vector<ResultRow> results(std::string_view task) &&;
     /// Returns the number of rows. Throws std::out_of_range without the table.
     [[nodiscard]] std::size_t n_results(std::string_view task) const;
     /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing or damaged, or if no row has

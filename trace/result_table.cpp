@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <type_traits>
+#include <unordered_map>
 
 #include "common/sha256.h"
 #include "kernels/threads/parallel.h"
@@ -40,7 +41,7 @@ constexpr std::size_t n_columns = std::size(result_columns);
 /// Calls `visit` with a reference to the member of `slot` that holds the column's value.
 template <class Value, class Visit>
 void visit_slot(Value ResultRow::*, Slot& slot, Visit visit) {
-    if constexpr (std::is_same_v<Value, std::string>)
+    if constexpr (std::is_same_v<Value, SharedText>)
         visit(slot.text);
     else if constexpr (std::is_same_v<Value, std::int64_t>)
         visit(slot.integer);
@@ -50,7 +51,7 @@ void visit_slot(Value ResultRow::*, Slot& slot, Visit visit) {
         visit(slot.real);
 }
 
-bool is_text(const ResultColumn& column) { return std::holds_alternative<std::string ResultRow::*>(column.member); }
+bool is_text(const ResultColumn& column) { return std::holds_alternative<SharedText ResultRow::*>(column.member); }
 
 h5::Handle type_of(const ResultColumn& column) {
     const auto copied = [](hid_t type) { return h5::Handle(H5Tcopy(type), H5Tclose); };
@@ -158,7 +159,7 @@ void read_with_hdf5(const OpenTable& open, const RowRange& range, const std::str
             const auto move = [&](auto member) {
                 visit_slot(member, slots[row * n_columns + i], [&](auto value) {
                     if constexpr (std::is_pointer_v<decltype(value)>)
-                        out[row].*member = value == nullptr ? "" : value;
+                        out[row].*member = value == nullptr ? SharedText() : SharedText(value);
                     else
                         out[row].*member = value;
                 });
@@ -168,6 +169,25 @@ void read_with_hdf5(const OpenTable& open, const RowRange& range, const std::str
     }
     H5Dvlen_reclaim(wanted.get(), memory.get(), H5P_DEFAULT, slots.data());
 }
+
+/// The texts of a column, read row by row. Equal texts share their characters.
+class ColumnTexts {
+ public:
+    [[nodiscard]] const SharedText& shared(std::string_view text) {
+        if (text == last_.string()) return last_;  // such as the columns of a sample, which has a row for each setting
+        if (known_.size() >= most_known) known_.clear();  // such as predictions, most of which differ
+        const auto found = known_.find(text);
+        if (found != known_.end()) return last_ = found->second;
+        last_ = text;
+        known_.emplace(last_.string(), last_);
+        return last_;
+    }
+
+ private:
+    static constexpr std::size_t most_known = 256;
+    SharedText last_;
+    std::unordered_map<std::string_view, SharedText> known_;
+};
 
 /// A table whose stored bytes can be used without HDF5's conversion, which takes microseconds for each text.
 class StoredTable {
@@ -201,7 +221,7 @@ class StoredTable {
         stored.chunk_rows_ = chunk;
         const auto texts_of_file = h5::StoredTexts::of_file(table);
         if (!texts_of_file) return std::nullopt;
-        stored.texts_.assign(n_parts, *texts_of_file);
+        stored.parts_.assign(n_parts, {*texts_of_file, std::vector<ColumnTexts>(stored.columns_.size())});
         return stored;
     }
 
@@ -219,7 +239,7 @@ class StoredTable {
                 const auto part = static_cast<std::size_t>(number);
                 is_read[part] = true;
                 for (std::size_t i = count * part / n_parts; i < count * (part + 1) / n_parts; ++i)
-                    if (!fill(first + i - at, texts_[part], out[first + i - range.first])) is_read[part] = false;
+                    if (!fill(first + i - at, parts_[part], out[first + i - range.first])) is_read[part] = false;
             };
             kernels::parallel_for(n_parts, static_cast<std::int64_t>(count * columns_.size()), read_part);
             if (!std::ranges::all_of(is_read, std::identity()))
@@ -245,14 +265,21 @@ class StoredTable {
         return h5::read_stored_rows(table_, row_bytes_, {{first}, {count}}, bytes_.data(), "read the table");
     }
 
-    bool fill(std::size_t row, h5::StoredTexts& texts, ResultRow& out) const {
+    /// Texts that one thread reads.
+    struct Part {
+        h5::StoredTexts stored;
+        std::vector<ColumnTexts> columns;
+    };
+
+    bool fill(std::size_t row, Part& part, ResultRow& out) const {
         const unsigned char* const stored = bytes_.data() + row * row_bytes_;
-        for (const Column& column : columns_) {
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            const Column& column = columns_[i];
             const auto set = [&](auto member) {
                 auto& value = out.*member;
-                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-                    const auto text = texts.find(stored + column.offset);
-                    if (text) value.assign(*text);
+                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, SharedText>) {
+                    const auto text = part.stored.find(stored + column.offset);
+                    if (text) value = part.columns[i].shared(*text);
                     return text.has_value();
                 } else {
                     std::memcpy(&value, stored + column.offset, sizeof(value));
@@ -269,7 +296,7 @@ class StoredTable {
     std::vector<Column> columns_;
     std::size_t row_bytes_ = 0, chunk_rows_ = 0;
     static constexpr std::size_t n_parts = 4;  ///< of rows that are filled in parallel
-    std::vector<h5::StoredTexts> texts_;       ///< one per part
+    std::vector<Part> parts_;
     std::vector<unsigned char> bytes_;
 };
 
@@ -324,7 +351,7 @@ void store_rows(hid_t table, std::size_t first, const std::vector<ResultRow>& ro
     if (rows.empty()) return;
     std::deque<std::string> texts;
     const auto stored = [&texts](const auto& value) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, SharedText>)
             return texts.emplace_back(storable_text(value)).c_str();
         else
             return value;
@@ -371,7 +398,7 @@ std::string DataHash::text() {
 void set_data_hash(std::vector<ResultRow>& rows) {
     DataHash hash;
     hash.add(rows);
-    const std::string digest = hash.text();
+    const SharedText digest = hash.text();
     for (ResultRow& row : rows) row.data_hash = digest;
 }
 

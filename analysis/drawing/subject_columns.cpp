@@ -73,6 +73,10 @@ SubjectTable::SubjectTable(std::vector<std::variant<SubjectKey, Column>> columns
 }
 
 void SubjectTable::add(const SubjectPair& of, std::vector<Cell> cells) {
+    if (cells.size() == columns_.size()) {  // no column of subjects
+        table_.rows.push_back({std::move(cells)});
+        return;
+    }
     std::vector<Cell> row;
     row.reserve(columns_.size());
     auto next = cells.begin();

@@ -36,7 +36,7 @@ constexpr size_t most_panels = 24;
 
 struct Scores {
     std::string task;
-    std::vector<trace::ResultRow> rows;
+    std::span<const trace::ResultRow> rows;
     std::vector<TaskGroup> all_groups;
     std::vector<TaskGroup> groups;              ///< chosen groups by label, then budget; `full` comes first
     std::vector<std::string> labels;            ///< TaskGroup::label()
@@ -392,7 +392,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     if (source_from_name(options.source) == Source::depths) {
         choose_maps(scores, options);
     } else {
-        Table table = task_scores(scores.rows);
+        Table table = task_scores(scores.all_groups);
         table.title = fmt::format("Scores of {} by policy and budget", scores.task);
         std::erase_if(table.rows, [&](const Row& row) {
             return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {

@@ -174,7 +174,7 @@ std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader,
 }
 
 double share_of_full_bytes(std::span<const trace::ResultRow> rows, const trace::ResultRow& run) {
-    const auto full = std::ranges::find(rows, full_policy, &trace::ResultRow::policy);
+    const auto full = std::ranges::find_if(rows, [](const trace::ResultRow& row) { return row.policy == full_policy; });
     if (full == rows.end()) return unknown;
     if (full->bytes > 0 && run.bytes >= 0) return run.bytes / full->bytes;
     return full->bytes_predicted > 0 ? run.bytes_predicted / full->bytes_predicted : unknown;

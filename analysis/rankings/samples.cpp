@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,15 @@ std::map<SampleKey, std::string> questions_of(const trace::Reader& reader) {
     return questions;
 }
 
+/// Returns the cells of a row. Copies no text that it can move, unlike an initializer list.
+template <class... Values>
+std::vector<Cell> cells_of(Values&&... values) {
+    std::vector<Cell> cells;
+    cells.reserve(sizeof...(values));
+    (cells.emplace_back(std::forward<Values>(values)), ...);
+    return cells;
+}
+
 /// Returns "481516 | four" for the JSON list of accepted answers.
 std::string expected_text(const std::string& answers_json) {
     const auto list = bounded_json::parse_or_discard(answers_json);
@@ -61,13 +71,15 @@ std::string name_of_sample(const trace::ResultRow& row, const RowSettings& setti
     return row.sample_id + (settings.question_seen == false ? std::string(hidden_question_suffix) : "");
 }
 
-void add_samples(RankingRows& rows, const std::string& task, const std::vector<trace::ResultRow>& results,
+void add_samples(RankingRows& rows, const std::string& task, std::span<const trace::ResultRow> results,
                  const std::map<SampleKey, std::string>& questions, const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
-    std::map<size_t, const trace::ResultRow*> full;  // by number of the sample
+    std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
+    SharedText last_answers;
+    std::string expected;
     for (size_t i = 0; i < results.size(); ++i) {
         const TaskGroup& group = groups[settings.rows[i].group];
         if (!is_chosen(group, options)) continue;
@@ -77,12 +89,13 @@ void add_samples(RankingRows& rows, const std::string& task, const std::vector<t
         const double score = score_of(row);
         const auto question = questions.find({row.sample_id, row.question_seen != 0});
         const double lost = full_score - score;
+        if (i == 0 || row.answers_json != last_answers) expected = expected_text(last_answers = row.answers_json);
         rows.add({}, std::isnan(lost) ? row.kl : lost,
-                 {group.label(), group.budget, task, row.subset, name_of_sample(row, settings.of(i)), row.length,
-                  known_cell(row.depth), known_cell(score), known_cell(full_score), known_cell(lost),
-                  known_cell(row.kl), question == questions.end() ? std::string() : question->second,
-                  expected_text(row.answers_json), answer_text(row),
-                  control == full.end() ? std::string() : answer_text(*control->second), cause_in_words(row)});
+                 cells_of(group.label(), group.budget, task, row.subset.string(), name_of_sample(row, settings.of(i)),
+                          row.length, known_cell(row.depth), known_cell(score), known_cell(full_score),
+                          known_cell(lost), known_cell(row.kl),
+                          question == questions.end() ? std::string() : question->second, expected, answer_text(row),
+                          control == full.end() ? std::string() : answer_text(*control->second), cause_in_words(row)));
     }
 }
 
@@ -99,7 +112,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of(reader);
     bool has_results = false;
-    const auto add = [&](const std::string& task, const std::vector<trace::ResultRow>& results) {
+    const auto add = [&](const std::string& task, std::span<const trace::ResultRow> results) {
         if (!results.empty()) add_samples(rows, task, results, questions, options);
         has_results |= !results.empty();
     };

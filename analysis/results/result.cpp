@@ -68,7 +68,7 @@ std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         std::ranges::move(result_rows_of_prompt(reader, prompt, ignore_damage), std::back_inserter(rows));
     if (reader.n_prompts() == 0 && reader.has_results(trace::schema::root::prompt_results))
-        rows = reader.results(trace::schema::root::prompt_results);
+        std::ranges::copy(reader.results(trace::schema::root::prompt_results), std::back_inserter(rows));
     return rows;
 }
 

@@ -46,7 +46,7 @@ Clusters put_in_order(std::vector<Sample>& samples) {
             names.push_back(fmt::format("{}", i));
             samples.push_back({names.back(), a, b});
         }
-    return Clusters(names);
+    return Clusters(std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 /// Known values of the runs in a cell, by sample.
@@ -70,7 +70,7 @@ ValuesBySample values_of(const Runs& runs, const Scalar& scalar) {
         const double value = run->is_complete() ? scalar.value(*run) : NAN;
         if (!std::isfinite(value)) continue;
         SampleValues& sample = samples[run->sample];
-        sample.context = run->row.context_hash.empty() ? run->sample : run->row.context_hash;
+        sample.context = run->row.context_hash.empty() ? run->sample : run->row.context_hash.string();
         sample.values.push_back(value);
     }
     return samples;
@@ -194,10 +194,10 @@ struct Origin {
 constexpr size_t shown_digits = 12;  // of a hash or commit
 
 constexpr Origin origins[] = {
-    {"program", [](const trace::ResultRow& row) { return row.source.empty() ? "kvscope" : row.source; }},
-    {"device", [](const trace::ResultRow& row) { return row.device; }},
-    {"instructions", [](const trace::ResultRow& row) { return row.instructions; }},
-    {"commit", [](const trace::ResultRow& row) { return row.commit.substr(0, shown_digits); }},
+    {"program", [](const trace::ResultRow& row) { return row.source.empty() ? "kvscope" : row.source.string(); }},
+    {"device", [](const trace::ResultRow& row) { return row.device.string(); }},
+    {"instructions", [](const trace::ResultRow& row) { return row.instructions.string(); }},
+    {"commit", [](const trace::ResultRow& row) { return row.commit.string().substr(0, shown_digits); }},
 };
 
 std::string listed(const std::string& name, const std::set<std::string>& values) {
@@ -249,7 +249,7 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
     for (const auto& [task, names] : mixed_rules) add(fmt::format("rules of the scores of {}", task), names);
     if (std::ranges::none_of(results, [](const Result& run) { return run.row.sample_hash.empty(); })) return mixed;
     std::map<std::string, std::set<std::string>> data;  // by task
-    for (const Result& run : results) data[run.task].insert(run.row.data_hash.substr(0, shown_digits));
+    for (const Result& run : results) data[run.task].insert(run.row.data_hash.string().substr(0, shown_digits));
     for (const auto& [task, hashes] : data) add(fmt::format("data of {}", task), hashes);
     return mixed;
 }

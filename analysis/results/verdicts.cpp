@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
@@ -31,7 +32,7 @@ struct GroupOfRuns {
 };
 
 std::vector<GroupOfRuns> compressed_runs(std::span<const TaskGroup> groups) {
-    std::map<size_t, const trace::ResultRow*> full;  // by sample
+    std::unordered_map<size_t, const trace::ResultRow*> full;  // by sample
     for (const TaskGroup& group : groups)
         for (size_t i = 0; group.is_full() && i < group.answered.size(); ++i)
             full[group.samples[i]] = group.answered[i];

@@ -22,7 +22,7 @@ struct Rename {
 };
 
 /// Returns the rows of results of prompts; none for traces of versions that did not write them.
-std::vector<trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
+std::span<const trace::ResultRow> rows_of_prompts(const trace::Reader& reader) {
     if (!reader.has_results(trace::schema::root::prompt_results)) return {};
     return reader.results(trace::schema::root::prompt_results);
 }

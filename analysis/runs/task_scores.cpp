@@ -52,7 +52,7 @@ const std::string& context_of(const trace::ResultRow& row) {
 
 Estimate TaskGroup::mean_score(const Resampling& resampling) const {
     std::vector<double> scores;
-    std::vector<std::string> contexts;
+    std::vector<std::string_view> contexts;
     for (const auto* row : answered) {
         scores.push_back(row->score);
         contexts.push_back(context_of(*row));
@@ -127,8 +127,9 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
             group.samples.push_back(sample);
         } else {
             ++group.n_failed;
-            const size_t colon = row.status.find(": ");
-            const std::string reason = colon == std::string::npos ? "unknown reason" : row.status.substr(colon + 2);
+            const std::string& status = row.status;
+            const size_t colon = status.find(": ");
+            const std::string reason = colon == std::string::npos ? "unknown reason" : status.substr(colon + 2);
             const auto known = std::find_if(group.failures.begin(), group.failures.end(),
                                             [&](const auto& other) { return other.reason == reason; });
             auto& failure = known == group.failures.end() ? group.failures.emplace_back() : *known;
@@ -153,9 +154,9 @@ bool has_scores(std::span<const trace::ResultRow> rows) {
     return std::ranges::any_of(rows, [](const trace::ResultRow& row) { return std::isfinite(row.score); });
 }
 
-bool is_graded(const trace::ResultRow& row) { return row.metric.ends_with("_score"); }
+bool is_graded(const trace::ResultRow& row) { return row.metric.string().ends_with("_score"); }
 
-Table task_scores(std::span<const trace::ResultRow> rows) {
+Table task_scores(std::span<const TaskGroup> groups) {
     Table table{"task_scores",
                 "Scores by policy and budget",
                 {{"policy", "Policy", ""},
@@ -167,7 +168,6 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"failed", "Failed", "", ColumnType::integer},
                  {"budget_of", "Budget of", ""}},
                 {}};
-    const auto groups = group_results_by_setting_and_budget(rows);
     const auto scores = mean_scores(groups);
     for (size_t i = 0; i < groups.size(); ++i) {
         const TaskGroup& group = groups[i];
@@ -191,33 +191,33 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
     return table;
 }
 
-Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
-    const auto groups = group_results_by_setting_and_budget(rows);
+Table task_scores_by_budget(std::span<const TaskGroup> groups) {
+    const auto scores = mean_scores(groups);
     const auto budgets = distinct_budgets(groups);
     Table table{"task_scores", "Mean scores in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
     for (const auto& budget : budgets)
         table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
     std::map<std::string, size_t> rows_of;
-    for (const auto& group : groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const TaskGroup& group = groups[i];
         const auto [place, is_new] = rows_of.try_emplace(group.label(), table.rows.size());
         if (is_new) {
             table.rows.push_back({{group.label()}, group.is_full()});
             table.rows.back().cells.resize(table.columns.size());
         }
-        std::string text = "failed";
-        if (!group.answered.empty()) {
-            text = score_text(group.mean_score(), [](double score) { return fmt::format("{:.1f}", 100 * score); });
-        }
+        const std::string text =
+            scores[i] ? score_text(*scores[i], [](double score) { return fmt::format("{:.1f}", 100 * score); })
+                      : "failed";
         auto& cells = table.rows[place->second].cells;
-        for (size_t i = 0; i < budgets.size(); ++i)
-            if (group.is_full() || group.budget == budgets[i]) cells[i + 1] = text;
+        for (size_t column = 0; column < budgets.size(); ++column)
+            if (group.is_full() || group.budget == budgets[column]) cells[column + 1] = text;
     }
     return table;
 }
 
-std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows) {
+std::vector<std::string> describe_failed_runs(std::span<const TaskGroup> groups) {
     std::vector<std::string> failures;
-    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+    for (const TaskGroup& group : groups) {
         const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
         for (const auto& [reason, samples] : group.failures) {
             const std::string which =
@@ -257,7 +257,7 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
     std::map<std::pair<std::string, int64_t>, double> others;
     for (const auto* row : b.answered) others[name(*row)] = row->score;
     std::vector<double> scores, scores_of_b;
-    std::vector<std::string> contexts;
+    std::vector<std::string_view> contexts;
     for (const auto* row : a.answered) {
         const auto other = others.find(name(*row));
         if (other == others.end()) continue;

@@ -78,14 +78,13 @@ struct GroupNames {
 [[nodiscard]] bool is_graded(const trace::ResultRow& row);
 
 /// Returns one row per TaskGroup: number of samples, mean score with its interval, number of failures.
-/// @throws FigureError if there are no rows
-[[nodiscard]] Table task_scores(std::span<const trace::ResultRow> rows);
+[[nodiscard]] Table task_scores(std::span<const TaskGroup> groups);
 
 /// Returns scores in per cent, "93.3 [86.7, 98.3]", with one row per TaskGroup::label() and one column per budget.
-[[nodiscard]] Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
+[[nodiscard]] Table task_scores_by_budget(std::span<const TaskGroup> groups);
 
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
-[[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const TaskGroup> groups);
 
 /// Says whether the results are usable to compare policies, or what prevents the comparison. Requirements: at least 60
 /// samples; `full` is right in at least 90 % of them, `random` at its smallest budget in at most 10 %; for graded

@@ -54,25 +54,52 @@ std::shared_ptr<const Drawn> draw_all(std::size_t n_clusters, const Resampling& 
 }
 
 /// Draws as many clusters as there are, again and again.
-/// @param statistic returns a number for the drawn clusters
+/// @param statistic computes a number for each of several resamples: statistic(clusters drawn, numbers)
 template <class Statistic>
 Interval percentile_interval(std::size_t n_clusters, const Resampling& resampling, const Statistic& statistic) {
     if (n_clusters < 2) return {nan, nan};
     std::vector<double> numbers(static_cast<std::size_t>(resampling.n_resamples));
     if (numbers.size() <= most_draws / n_clusters) {
-        const auto all = draw_all(n_clusters, resampling);
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-            numbers[i] = statistic(std::span(*all).subspan(i * n_clusters, n_clusters));
+        statistic(std::span(*draw_all(n_clusters, resampling)), std::span(numbers));
     } else {
         RandomIndex random(resampling.seed);
         Drawn drawn(n_clusters);
         for (double& number : numbers) {
             for (std::uint32_t& cluster : drawn) cluster = static_cast<std::uint32_t>(random.below(n_clusters));
-            number = statistic(std::span<const std::uint32_t>(drawn));
+            statistic(std::span<const std::uint32_t>(drawn), std::span(&number, 1));
         }
     }
     std::ranges::sort(numbers);
     return {quantile(numbers, 0.025), quantile(numbers, 0.975)};
+}
+
+/// Returns a statistic for percentile_interval() from one that returns the number of one resample.
+template <class Statistic>
+auto each_resample(const Statistic& statistic) {
+    return [statistic](std::span<const std::uint32_t> drawn, std::span<double> numbers) {
+        const std::size_t n = drawn.size() / numbers.size();
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = statistic(drawn.subspan(i * n, n));
+    };
+}
+
+/// Computes the mean of clusters of one sample each. Adds four resamples at a time, because each sum waits for its last
+/// addition.
+void means_of_resamples(std::span<const double> values, std::span<const std::uint32_t> drawn, std::span<double> means) {
+    constexpr std::size_t at_once = 4;
+    const std::size_t n = values.size();
+    for (std::size_t first = 0; first < means.size(); first += at_once) {
+        double sums[at_once] = {};
+        if (first + at_once <= means.size()) {
+            const std::uint32_t* const one = drawn.data() + first * n;
+            for (std::size_t i = 0; i < n; ++i)
+                for (std::size_t k = 0; k < at_once; ++k) sums[k] += values[one[k * n + i]];
+        } else {
+            for (std::size_t k = 0; first + k < means.size(); ++k)
+                for (const std::uint32_t cluster : drawn.subspan((first + k) * n, n)) sums[k] += values[cluster];
+        }
+        for (std::size_t k = 0; k < at_once && first + k < means.size(); ++k)
+            means[first + k] = sums[k] / static_cast<double>(n);
+    }
 }
 
 Interval interval_of_mean(std::span<const double> values, const Clusters& clusters, Resampling resampling) {
@@ -81,32 +108,33 @@ Interval interval_of_mean(std::span<const double> values, const Clusters& cluste
     const auto enough = static_cast<int>(most_draws / std::max<std::size_t>(clusters.n_clusters(), 1));
     resampling.n_resamples = std::min(resampling.n_resamples, std::max(enough, fewest_resamples));
     if (clusters.n_clusters() == clusters.n_samples()) {
-        return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
-            double sum = 0;
-            for (const std::uint32_t cluster : drawn) sum += sums[cluster];
-            return sum / static_cast<double>(drawn.size());
-        });
+        return percentile_interval(clusters.n_clusters(), resampling,
+                                   [&](std::span<const std::uint32_t> drawn, std::span<double> means) {
+                                       means_of_resamples(sums, drawn, means);
+                                   });
     }
-    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
-        double sum = 0;
-        std::size_t n = 0;
-        for (const std::uint32_t cluster : drawn) {
-            sum += sums[cluster];
-            n += sizes[cluster];
-        }
-        return sum / static_cast<double>(n);
-    });
+    return percentile_interval(clusters.n_clusters(), resampling,
+                               each_resample([&](std::span<const std::uint32_t> drawn) {
+                                   double sum = 0;
+                                   std::size_t n = 0;
+                                   for (const std::uint32_t cluster : drawn) {
+                                       sum += sums[cluster];
+                                       n += sizes[cluster];
+                                   }
+                                   return sum / static_cast<double>(n);
+                               }));
 }
 
 Interval interval_of_median(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
     const std::vector<std::vector<double>> by_cluster = clusters.values(values);
     std::vector<double> all;
-    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::uint32_t> drawn) {
-        all.clear();
-        for (const std::uint32_t cluster : drawn)
-            all.insert(all.end(), by_cluster[cluster].begin(), by_cluster[cluster].end());
-        return median_of(all);
-    });
+    return percentile_interval(clusters.n_clusters(), resampling,
+                               each_resample([&](std::span<const std::uint32_t> drawn) {
+                                   all.clear();
+                                   for (const std::uint32_t cluster : drawn)
+                                       all.insert(all.end(), by_cluster[cluster].begin(), by_cluster[cluster].end());
+                                   return median_of(all);
+                               }));
 }
 
 }  // namespace

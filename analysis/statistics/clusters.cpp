@@ -11,9 +11,9 @@ Clusters::Clusters(std::size_t n) : cluster_of_(n), sizes_(n, 1) {
     std::iota(cluster_of_.begin(), cluster_of_.end(), std::size_t{0});
 }
 
-Clusters::Clusters(std::span<const std::string> names) {
-    std::unordered_map<std::string_view, std::size_t> numbers;
-    for (const std::string& name : names) {
+Clusters::Clusters(std::span<const std::string_view> names) {
+    std::unordered_map<std::string_view, std::size_t> numbers(names.size());
+    for (const std::string_view name : names) {
         const std::size_t cluster = numbers.try_emplace(name, numbers.size()).first->second;
         cluster_of_.push_back(cluster);
         sizes_.resize(numbers.size());

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvscope::analysis {
@@ -14,7 +14,7 @@ class Clusters {
     /// Each of n samples is a cluster.
     explicit Clusters(std::size_t n);
     /// Samples with equal names are a cluster. Clusters are numbered in the order of their first sample.
-    explicit Clusters(std::span<const std::string> names);
+    explicit Clusters(std::span<const std::string_view> names);
 
     [[nodiscard]] std::size_t n_samples() const { return cluster_of_.size(); }
     [[nodiscard]] std::size_t n_clusters() const { return sizes_.size(); }

@@ -193,12 +193,12 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
         return fmt::format(
             "\n{}\n{}", task,
             analysis::format_table(costs_of_task(rows, task), analysis::TableFormat::text, terminal_width()));
+    const auto groups = analysis::group_results_by_setting_and_budget(rows);
     std::string text = fmt::format(
         "\n{}\n{}", caption_of_scores(task),
-        analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
+        analysis::format_table(analysis::task_scores_by_budget(groups), analysis::TableFormat::text, terminal_width()));
     if (const auto what = describe_what_policies_saw(rows); !what.empty()) text += what + "\n";
-    for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
-    const auto groups = analysis::group_results_by_setting_and_budget(rows);
+    for (const auto& failure : analysis::describe_failed_runs(groups)) text += one_line(failure) + "\n";
     if (const auto untouched = analysis::describe_uncompressed_samples(groups); !untouched.empty())
         text += untouched + "\n";
     return text + analysis::assess_task_validity(groups) + "\n";
@@ -236,9 +236,9 @@ std::string describe_imported_results(const trace::Reader& reader, Problems& pro
     for (const auto& task : reader.result_tasks())
         for (const trace::ResultRow& row : readable(problems, "/results/" + task, "results that can be read", [&] {
                                                return reader.results(task);
-                                           }).value_or(std::vector<trace::ResultRow>())) {
+                                           }).value_or(std::span<const trace::ResultRow>())) {
             models.insert(row.model);
-            programs.insert(row.source.empty() ? "kvscope" : row.source);
+            programs.insert(row.source.empty() ? "kvscope" : row.source.string());
         }
     return fmt::format("imported results of {}, computed by {}\n{}",
                        one_line(fmt::format("{}", fmt::join(models, ", "))),
@@ -384,8 +384,9 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
             if (const auto scores =
                     readable(problems, "/results/" + tasks.front(), "results that can be put into a table", [&] {
                         const auto rows = reader->results(tasks.front());
-                        return analysis::has_scores(rows) ? analysis::task_scores(rows)
-                                                          : costs_of_task(rows, tasks.front());
+                        return analysis::has_scores(rows)
+                                   ? analysis::task_scores(analysis::group_results_by_setting_and_budget(rows))
+                                   : costs_of_task(rows, tasks.front());
                     }))
                 format.print(*scores);
         } else if (const auto results = readable(problems, "/results/prompts", "runs that can be averaged",

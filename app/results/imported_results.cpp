@@ -93,7 +93,7 @@ using Series = std::tuple<std::string, std::string, std::string, std::int64_t>;
 Series series_of(const trace::ResultRow& row) { return {row.model, row.source, row.dtype, row.question_seen}; }
 
 /// Name of a sample in its series. Folders with equal names can contain other data.
-std::string key_of_sample(const trace::ResultRow& row) { return row.sample_id + '\n' + row.answers_json; }
+std::string key_of_sample(const trace::ResultRow& row) { return row.sample_id + "\n" + row.answers_json; }
 
 /// Sorts the rows of a table, and numbers repeated runs.
 std::vector<trace::ResultRow> in_order(std::vector<trace::ResultRow> rows) {

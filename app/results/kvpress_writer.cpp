@@ -24,21 +24,23 @@ struct KvpressPart {
 };
 
 KvpressPart kvpress_part_of(const std::string& table, const trace::ResultRow& row) {
+    const std::string& subset = row.subset;
     if (table == "ruler" || table == "niah")
-        return {table, std::to_string(row.length), row.subset.empty() ? table : row.subset};
+        return {table, std::to_string(row.length), subset.empty() ? table : subset};
     if (table == "longbench") {
-        const std::string set = row.subset.substr(0, row.subset.find('/'));
+        const std::string set = subset.substr(0, subset.find('/'));
         const bool is_e = set.ends_with("_e");
         return {is_e ? "longbench-e" : "longbench", set, is_e ? set.substr(0, set.size() - 2) : set};
     }
     if (table == "longbench-v2") return {table, "0shot", table};
-    return {table, "", row.subset.empty() ? table : row.subset};
+    return {table, "", subset.empty() ? table : subset};
 }
 
 /// Returns the part after '/' of a subset such as "qasper_e/4-8k".
 std::string bucket_of(const trace::ResultRow& row) {
-    const size_t slash = row.subset.find('/');
-    return slash == std::string::npos ? "" : row.subset.substr(slash + 1);
+    const std::string& subset = row.subset;
+    const size_t slash = subset.find('/');
+    return slash == std::string::npos ? "" : subset.substr(slash + 1);
 }
 
 double removed_share(const trace::ResultRow& row) {
@@ -79,7 +81,7 @@ std::string yaml_text(const std::string& text) {
 /// Name of a press: "no_press", "streaming_llm", "snapkv:window=8".
 std::string press_of(const WrittenRun& run) {
     if (run.is_full()) return "no_press";
-    std::string name = run.first().source.empty() ? run.setting : run.first().policy;
+    std::string name = run.first().source.empty() ? run.setting : run.first().policy.string();
     const auto end = name.begin() + static_cast<std::ptrdiff_t>(std::min(name.find(':'), name.size()));
     std::replace(name.begin(), end, '-', '_');
     return name;
@@ -90,7 +92,7 @@ std::string press_command_of(const WrittenRun& run) {
     if (run.is_full()) return "None";
     const nlohmann::json parameters = bounded_json::parse_or_discard(run.first().parameters_json);
     const auto press = parameters.is_object() ? parameters.find("press") : parameters.end();
-    return press != parameters.end() && press->is_string() ? press->get<std::string>() : run.first().policy;
+    return press != parameters.end() && press->is_string() ? press->get<std::string>() : run.first().policy.string();
 }
 
 std::string config_yaml(const WrittenRun& run, const KvpressPart& part, double ratio) {
@@ -149,7 +151,7 @@ std::string predictions_csv(const std::string& table_of_results, const Rows& row
             {"answers", answer},
             {"task", kvpress_part_of(table_of_results, *row).task},
             {"dataset", part.data_dir},
-            {"difficulty", is_v2 ? row->subset.substr(0, row->subset.find('/')) : ""},
+            {"difficulty", is_v2 ? row->subset.string().substr(0, row->subset.string().find('/')) : ""},
             {"length", is_v2 ? bucket_of(*row) : ""},
             {"_id", row->sample_id},
             {"predicted_answer", row->prediction},
@@ -203,7 +205,7 @@ std::string metrics_json(const std::string& table_of_results, const Rows& rows, 
         const double score = scorer ? scorer->score(row->prediction, answers) : row->score;
         if (!std::isfinite(score)) continue;
         all.push_back(score);
-        if (is_v2) scores[row->subset.substr(0, row->subset.find('/'))].push_back(score);
+        if (is_v2) scores[row->subset.string().substr(0, row->subset.string().find('/'))].push_back(score);
         scores[is_v2 || is_e ? bucket_of(*row) : task].push_back(score);
     }
     nlohmann::ordered_json metrics = nlohmann::ordered_json::object();

@@ -270,7 +270,8 @@ class SamplesFile {
             row.length = *length;
         }
         row.scored_as = of_all_.source.empty() ? text_in(member(sample, "doc"), "scored_as") : "lm-eval";
-        if (chosen_.filter != "none" && !chosen_.filter.empty()) row.scored_as += ", filter " + chosen_.filter;
+        if (chosen_.filter != "none" && !chosen_.filter.empty())
+            row.scored_as = row.scored_as + ", filter " + chosen_.filter;
     }
 
     const fs::path& file_;

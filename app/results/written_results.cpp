@@ -28,7 +28,7 @@ void add_runs(WrittenResults& results, const std::string& task, const std::vecto
         const bool is_full = rows[i].policy == full_policy;
         const std::string budget = is_full                            ? ""
                                    : rows[i].requested_budget.empty() ? settings.of(i).budget
-                                                                      : rows[i].requested_budget;
+                                                                      : rows[i].requested_budget.string();
         runs.try_emplace(settings.rows[i].group, WrittenRun{task, settings.of(i).setting, budget})
             .first->second.rows.push_back(&rows[i]);
     }
@@ -49,7 +49,8 @@ WrittenResults results_to_write(const trace::Reader& reader) {
     if (tasks.empty()) tasks = {std::string(trace::schema::root::prompt_results)};
     for (const std::string& task : tasks) {
         try {
-            results.tables[task] = reader.results(task);
+            const auto rows = reader.results(task);
+            results.tables[task] = {rows.begin(), rows.end()};
         } catch (const std::out_of_range&) {
             continue;  // an unfinished trace without rows
         }

@@ -24,7 +24,7 @@ std::vector<std::string> contents_of(const trace::ResultRow& row) {
     for (const auto& column : trace::result_columns)
         std::visit(
             [&](auto member) {
-                if constexpr (std::is_same_v<decltype(member), std::string trace::ResultRow::*>)
+                if constexpr (std::is_same_v<decltype(member), kvscope::SharedText trace::ResultRow::*>)
                     out.push_back(row.*member);
                 else
                     out.push_back(std::to_string(row.*member));

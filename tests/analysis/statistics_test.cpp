@@ -58,7 +58,8 @@ TEST_CASE("intervals of medians are SciPy's") {
 TEST_CASE("questions about one context are drawn together") {
     for (const auto& wanted : golden()["clusters"]) {
         const auto values = wanted["values"].get<Values>();
-        const Clusters clusters(names(wanted["cluster"]));
+        const auto names_of_clusters = names(wanted["cluster"]);
+        const Clusters clusters(std::vector<std::string_view>(names_of_clusters.begin(), names_of_clusters.end()));
         CHECK(clusters.n_clusters() == 15);
         const Estimate found = estimate_mean(values, clusters);
         CHECK(found.n_clusters == 15);
@@ -79,7 +80,8 @@ TEST_CASE("copies of a question do not make an interval narrower") {
             contexts.push_back(std::to_string(i));
         }
     const auto one = estimate_mean(once, Clusters(once.size())).interval;
-    const auto many = estimate_mean(copied, Clusters(contexts)).interval;
+    const auto many =
+        estimate_mean(copied, Clusters(std::vector<std::string_view>(contexts.begin(), contexts.end()))).interval;
     CHECK(many.low == Approx(one.low));
     CHECK(many.high == Approx(one.high));
 }
@@ -94,7 +96,7 @@ TEST_CASE("scores that are all equal have the interval of Clopper and Pearson") 
 }
 
 TEST_CASE("a single cluster has no interval") {
-    const std::vector<std::string> context(3, "a");
+    const std::vector<std::string_view> context(3, "a");
     const auto interval = estimate_mean(Values{0.1, 0.2, 0.3}, Clusters(context)).interval;
     CHECK(std::isnan(interval.low));
     CHECK(std::isnan(interval.high));

@@ -62,7 +62,7 @@ TEST_CASE("questions about one context are one cluster of the interval", "[task-
 
 TEST_CASE("scores of one context have no interval", "[task-scores]") {
     const auto text = [](std::vector<double> scores) {
-        const std::vector<std::string> contexts(scores.size(), "a");
+        const std::vector<std::string_view> contexts(scores.size(), "a");
         return score_text(estimate_score(scores, Clusters(contexts)),
                           [](double score) { return fmt::format("{:.2f}", score); });
     };
@@ -72,14 +72,14 @@ TEST_CASE("scores of one context have no interval", "[task-scores]") {
 
 TEST_CASE("scores are grouped by setting and budget, and the full run's scores over all lengths", "[task-scores]") {
     const auto rows = results(3, 0);
-    const Table table = task_scores(rows);
+    const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 4);
     CHECK(table.rows[0].control);
     CHECK(std::get<std::string>(table.rows[0].cells[1]) == "all");
     CHECK(std::get<int64_t>(table.rows[0].cells[2]) == 60);
     CHECK(std::get<double>(table.rows[0].cells[3]) == Approx(0.95));
     CHECK(std::get<double>(table.rows[1].cells[3]) == Approx(0.5));
-    const Table wide = task_scores_by_budget(rows);
+    const Table wide = task_scores_by_budget(group_results_by_setting_and_budget(rows));
     REQUIRE(wide.rows.size() == 3);
     REQUIRE(wide.columns.size() == 3);
     CHECK(wide.columns[2].title == "128");
@@ -87,7 +87,7 @@ TEST_CASE("scores are grouped by setting and budget, and the full run's scores o
     CHECK(std::holds_alternative<std::monostate>(wide.rows[2].cells[2]));
     CHECK(std::get<std::string>(wide.rows[0].cells[1]).starts_with("95.0 ["));
     CHECK(wide.rows[0].cells[2] == wide.rows[0].cells[1]);
-    CHECK_THROWS_AS(task_scores({}), FigureError);
+    CHECK_THROWS_AS(group_results_by_setting_and_budget({}), FigureError);
 }
 
 TEST_CASE("budgets ascend whatever their order in the results: entries, then shares", "[task-scores]") {
@@ -105,14 +105,14 @@ TEST_CASE("budgets ascend whatever their order in the results: entries, then sha
         rows.push_back(row(n, "h2o", std::llround(0.5 * n), 0));
         rows.back().budget_fraction = static_cast<double>(rows.back().budget) / n;
     }
-    const Table wide = task_scores_by_budget(rows);
+    const Table wide = task_scores_by_budget(group_results_by_setting_and_budget(rows));
     std::vector<std::string> titles;
     for (const Column& column : wide.columns) titles.push_back(column.title);
     CHECK(titles == std::vector<std::string>{"Policy", "64", "128", "1000", "40 %", "50 %", "70 %"});
     CHECK(std::get<std::string>(wide.rows[3].cells[5]) == "0.0 [0.0, 84.2]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[3].cells[4]));
     const auto full_alone = std::span(rows).first(1);
-    CHECK(task_scores_by_budget(full_alone).columns.back().title == "all");
+    CHECK(task_scores_by_budget(group_results_by_setting_and_budget(full_alone)).columns.back().title == "all");
 }
 
 TEST_CASE("wrong answers that end within a sentence are explained by too few tokens", "[task-scores]") {
@@ -133,7 +133,7 @@ TEST_CASE("wrong answers that end within a sentence are explained by too few tok
 TEST_CASE("failed runs are counted and excluded from the mean", "[task-scores]") {
     auto rows = results(0, 0);
     rows[1].status = "failed";
-    const Table table = task_scores(rows);
+    const Table table = task_scores(group_results_by_setting_and_budget(rows));
     CHECK(std::get<int64_t>(table.rows[1].cells[2]) == 59);
     CHECK(std::get<int64_t>(table.rows[1].cells[6]) == 1);
 }
@@ -146,22 +146,22 @@ TEST_CASE("models of one table have rows and verdicts of their own", "[task-scor
         rows.push_back(one);
         rows.back().model = "b/poor";
     }
-    const Table table = task_scores(rows);
+    const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 8);
     CHECK(std::get<std::string>(table.rows[0].cells[0]) == "full, a/good");
     CHECK(std::get<double>(table.rows[0].cells[3]) == Approx(1));
     CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
     CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
-    CHECK(task_scores_by_budget(rows).rows.size() == 6);
+    CHECK(task_scores_by_budget(group_results_by_setting_and_budget(rows)).rows.size() == 6);
     CHECK_THAT(validity_of(rows), Contains("a/good: Usable") && Contains("b/poor: The full run is right in 50.0 %"));
 }
 
 TEST_CASE("one sample of two models is two samples", "[task-scores]") {
     std::vector<trace::ResultRow> rows = {row(0, "h2o", 64, 1), row(0, "h2o", 64, 0)};
-    CHECK(task_scores(rows).rows.size() == 2);  // repeated runs
+    CHECK(task_scores(group_results_by_setting_and_budget(rows)).rows.size() == 2);  // repeated runs
     rows[0].model = "a";
     rows[1].model = "b";
-    const Table table = task_scores(rows);
+    const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 2);
     CHECK(std::get<std::string>(table.rows[0].cells[0]) == "h2o, a");
     CHECK(std::get<std::string>(table.rows[1].cells[0]) == "h2o, b");
@@ -225,20 +225,21 @@ TEST_CASE("rows with a seen and with a hidden question are separate groups", "[t
             if (seen == 0 && one.policy == "snapkv") one.score = 0;
             rows.push_back(std::move(one));
         }
-    const Table table = task_scores(rows);
+    const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 8);
     CHECK(std::get<std::string>(table.rows[1].cells[0]) == "snapkv, question seen");
     CHECK(std::get<double>(table.rows[1].cells[3]) == Approx(0.5));
     CHECK(std::get<std::string>(table.rows[5].cells[0]) == "snapkv, question hidden");
     CHECK(std::get<double>(table.rows[5].cells[3]) == 0);
     CHECK(std::get<int64_t>(table.rows[5].cells[2]) == 60);
-    const Table wide = task_scores_by_budget(rows);
+    const Table wide = task_scores_by_budget(group_results_by_setting_and_budget(rows));
     REQUIRE(wide.rows.size() == 6);
     CHECK(std::get<std::string>(wide.rows[3].cells[0]) == "full, question hidden");
     const std::string usable = "Usable: 60 samples; full is right in 100.0 %, random at 64 in 0.0 %.";
     CHECK(validity_of(rows) == fmt::format("question hidden: {0} question seen: {0}", usable));
     const auto hidden = std::span(rows).subspan(rows.size() / 2);
-    CHECK(std::get<std::string>(task_scores(hidden).rows[1].cells[0]) == "snapkv");  // all rows are alike
+    CHECK(std::get<std::string>(task_scores(group_results_by_setting_and_budget(hidden)).rows[1].cells[0]) ==
+          "snapkv");  // all rows are alike
 }
 
 TEST_CASE("the windows of a task's policies are listed, including defaults", "[task-scores]") {
@@ -291,7 +292,7 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
     std::vector<trace::ResultRow> both = counts;
     both.insert(both.end(), bytes.begin(), bytes.end());
     CHECK(distinct_budgets(group_results_by_setting_and_budget(both)) == Names{"128", "bytes of 128"});
-    const Table table = task_scores(both);
+    const Table table = task_scores(group_results_by_setting_and_budget(both));
     CHECK(test::cell(table, 0, "budget_of") == Cell("entries"));
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
 }
@@ -425,19 +426,20 @@ TEST_CASE("task scores: length across, depth down, one map per setting and budge
 
 TEST_CASE("the reason of failed runs is given once per setting and budget", "[task-scores]") {
     auto rows = results(3, 0);
-    CHECK(describe_failed_runs(rows).empty());
+    CHECK(describe_failed_runs(group_results_by_setting_and_budget(rows)).empty());
     for (auto& one : rows) {
         if (one.policy == "snapkv" && one.budget == 64 && one.sample_id != "7") one.status = "failed: no room: 3 < 4";
         if (one.policy == "random" && one.sample_id == "7") one.status = "failed: the file is missing";
     }
-    const auto failures = describe_failed_runs(rows);
+    const auto failures = describe_failed_runs(group_results_by_setting_and_budget(rows));
     REQUIRE(failures.size() == 2);
     CHECK(failures[0] ==
           "snapkv @ 64 failed in 59 of 60 samples (0, 1, 2, 3, 4, 5, 6, 8, 9, 10 and 49 more): no room: 3 < 4");
     CHECK(failures[1] == "random @ 64 failed in 1 of 60 samples (7): the file is missing");
     for (auto& one : rows)
         if (one.policy == "snapkv" && one.budget == 64) one.status = "failed: no room: 3 < 4";
-    CHECK(describe_failed_runs(rows)[0] == "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
+    CHECK(describe_failed_runs(group_results_by_setting_and_budget(rows))[0] ==
+          "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
 }
 
 TEST_CASE("rows are grouped equally if samples have their runs in another order") {

@@ -208,7 +208,7 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
         CHECK(rows[i + 2].score == 0.0);
         CHECK(rows[i + 2].kept_share < 0.2);
         CHECK_THAT(rows[i + 3].status, Catch::Matchers::StartsWith("failed: a budget of 8 entries"));
-        CHECK(nlohmann::json::parse(rows[i].answers_json)[0] == samples[i / 4].answers[0]);
+        CHECK(nlohmann::json::parse(rows[i].answers_json.string())[0] == samples[i / 4].answers[0]);
     }
 }
 

@@ -1,6 +1,8 @@
 // The tables /results/<task>: all columns, tables of earlier versions, and the table of prompts.
 #include "trace/result_table.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -25,7 +27,7 @@ std::vector<ResultRow> irregular_rows(std::size_t n_rows) {
         for (const ResultColumn& column : result_columns)
             std::visit(
                 [&](auto member) {
-                    if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>) {
+                    if constexpr (std::is_same_v<decltype(member), kvscope::SharedText ResultRow::*>) {
                         const std::size_t length = random() % 50 == 0 ? random() % 9000 : random() % 70;
                         row.*member = std::string(length, static_cast<char>('a' + random() % 26));
                     } else {
@@ -55,7 +57,7 @@ TEST_CASE("every column is stored and read", "[trace]") {
         ++value;
         std::visit(
             [&](auto member) {
-                if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                if constexpr (std::is_same_v<decltype(member), kvscope::SharedText ResultRow::*>)
                     row.*member = std::to_string(value);
                 else
                     row.*member = static_cast<std::remove_reference_t<decltype(row.*member)>>(value);
@@ -171,8 +173,8 @@ TEST_CASE("the table of prompts is not a task", "[trace]") {
         std::vector<ResultRow> changed = rows;
         std::visit(
             [&](auto member) {
-                if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
-                    changed[1].*member += "x";
+                if constexpr (std::is_same_v<decltype(member), kvscope::SharedText ResultRow::*>)
+                    changed[1].*member = changed[1].*member + "x";
                 else if (column.range.low > 0)
                     changed[1].*member += 1;
                 else
@@ -216,6 +218,33 @@ TEST_CASE("rows that are read directly equal those that HDF5 reads", "[trace]") 
 
     const Reader reader(folder / "t.h5");
     CHECK(std::ranges::equal(reader.results("niah"), expected, are_equal));
+    const Reader other = reader.with_stop({});
+    CHECK(reader.results("niah").data() == other.results("niah").data());  // read once
+    CHECK(std::ranges::equal(Reader(folder / "t.h5").results("niah"), expected, are_equal));
     CHECK(reader.n_results("niah") == n_rows);
     CHECK_THROWS_AS(reader.n_results("none"), std::out_of_range);
+}
+
+TEST_CASE("equal texts of a column share their characters", "[trace]") {
+    const sample::TemporaryFolder folder;
+    std::vector<ResultRow> rows = irregular_rows(3000);  // predictions differ more often than the reader remembers
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i].policy = fmt::format("policy {}", i % 48);
+        rows[i].prediction = fmt::format("answer {}", i);
+    }
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+    }
+    const Reader reader(folder / "t.h5");
+    const auto found = reader.results("niah");
+    std::set<const std::string*> policies;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        policies.insert(&found[i].policy.string());
+        CHECK(found[i].policy == rows[i].policy);
+        CHECK(found[i].prediction == rows[i].prediction);
+    }
+    CHECK(policies.size() <= 4 * 48);  // four threads read a table
 }

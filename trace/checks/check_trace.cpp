@@ -191,7 +191,7 @@ class TraceCheck {
                 if (std::isinf(range.low) || (range.of_complete && !complete)) continue;
                 const double found = std::visit(
                     [&](auto member) -> double {
-                        if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                        if constexpr (std::is_same_v<decltype(member), SharedText ResultRow::*>)
                             return range.low;
                         else
                             return static_cast<double>(rows[i].*member);
@@ -238,7 +238,7 @@ class TraceCheck {
     static std::string text_of(const ResultColumn& column, const ResultRow& row) {
         return std::visit(
             [&](auto member) {
-                if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                if constexpr (std::is_same_v<decltype(member), SharedText ResultRow::*>)
                     return quoted_text(row.*member);
                 else
                     return fmt::format("{}", row.*member);

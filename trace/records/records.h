@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/full_policy.h"
+#include "common/shared_text.h"
 #include "trace/records/kept.h"
 
 namespace kvscope::trace {
@@ -141,33 +142,33 @@ struct RunRecord : RunAttributes {
 struct ResultRow {
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-    std::string sample_id;
-    std::string subset;
-    std::string prompt_hash;
-    std::string policy;
-    std::string parameters_json;
+    SharedText sample_id;
+    SharedText subset;
+    SharedText prompt_hash;
+    SharedText policy;
+    SharedText parameters_json;
     std::int64_t budget = 0;
     double budget_fraction = 0;
     std::int64_t length = 0;
     double depth = 0;
-    std::string prediction;
-    std::string answers_json;
-    std::string metric;
-    std::string scored_as;
+    SharedText prediction;
+    SharedText answers_json;
+    SharedText metric;
+    SharedText scored_as;
     double score = 0;
     double seconds = 0;
     double kept_share = 0;
-    std::string status = "complete";
-    std::string model;
-    std::string dtype;
-    std::string device;
-    std::string instructions;
-    std::string commit;
-    std::string source;
-    std::string requested_budget;
-    std::string sample_hash;
-    std::string context_hash;
-    std::string data_hash;
+    SharedText status = "complete";
+    SharedText model;
+    SharedText dtype;
+    SharedText device;
+    SharedText instructions;
+    SharedText commit;
+    SharedText source;
+    SharedText requested_budget;
+    SharedText sample_hash;
+    SharedText context_hash;
+    SharedText data_hash;
     std::uint64_t seed = 0;
     std::int64_t question_seen = -1;
     std::int64_t repeat = 0;
@@ -194,7 +195,7 @@ struct ResultRow {
     double evidence_gone = unknown;
     double system_dropped = unknown;
     double tied_heads = unknown;
-    std::string cause;
+    SharedText cause;
     double cause_layer = unknown;
     double cause_head = unknown;
     double cause_gap = unknown;

@@ -16,7 +16,7 @@ namespace kvscope::trace {
 enum class ValueFrom { attributes, data_sets, job };
 
 struct ResultColumn {
-    using Member = std::variant<std::string ResultRow::*, std::int64_t ResultRow::*, std::uint64_t ResultRow::*,
+    using Member = std::variant<SharedText ResultRow::*, std::int64_t ResultRow::*, std::uint64_t ResultRow::*,
                                 double ResultRow::*>;
     /// Finite numbers from `low` to `high`.
     struct Range {

@@ -42,7 +42,7 @@ std::string recipe_of(const results::Imported& imported, const std::string& metr
 std::string describe(const std::string& task, const std::vector<trace::ResultRow>& rows) {
     std::set<std::string> policies, models;
     for (const trace::ResultRow& row : rows) {
-        policies.insert(row.source.empty() ? row.policy : fmt::format("{} ({})", row.policy, row.source));
+        policies.insert(row.source.empty() ? row.policy.string() : fmt::format("{} ({})", row.policy, row.source));
         models.insert(row.model);
     }
     return one_line(fmt::format("{}: {} row{} of {}; model {}", task, rows.size(), rows.size() == 1 ? "" : "s",

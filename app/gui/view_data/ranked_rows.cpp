@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -130,17 +131,19 @@ ColumnOrder order_of_numbers(const std::vector<analysis::Row>& rows, size_t colu
 
 /// Sorts rows by their places. Equal rows keep their order, and rows with unknown cells come last.
 void sort_rows(std::vector<size_t>& rows, const ColumnOrder& order, bool descending) {
-    std::vector<std::uint64_t> keys;  // place and index in `rows`
-    keys.reserve(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-        const std::uint32_t place = order.places[rows[i]];
-        const bool is_reversed = descending && place != ColumnOrder::unknown;
-        keys.push_back(std::uint64_t{is_reversed ? ColumnOrder::unknown - 1 - place : place} << 32 | i);
-    }
-    std::ranges::sort(keys);
-    std::vector<size_t> sorted;
-    sorted.reserve(rows.size());
-    for (const std::uint64_t key : keys) sorted.push_back(rows[key & 0xFFFFFFFF]);
+    size_t n_places = 0;
+    for (const std::uint32_t place : order.places)
+        if (place != ColumnOrder::unknown) n_places = std::max(n_places, size_t{place} + 1);
+    const auto place_of = [&](size_t row) -> size_t {
+        const std::uint32_t place = order.places[row];
+        if (place == ColumnOrder::unknown) return n_places;
+        return descending ? n_places - 1 - place : place;
+    };
+    std::vector<size_t> first(n_places + 2);  // number of rows with smaller places
+    for (const size_t row : rows) ++first[place_of(row) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<size_t> sorted(rows.size());
+    for (const size_t row : rows) sorted[first[place_of(row)]++] = row;
     rows = std::move(sorted);
 }
 

@@ -38,20 +38,19 @@ struct Arguments {
 /// only failures are printed besides the table, to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.task);
+    const auto groups = analysis::group_results_by_setting_and_budget(rows);
     const bool is_for_people = arguments.format.is_for_people();
     if (arguments.job.task->measures_time) {
         arguments.format.print(analysis::overview_of_costs(analysis::results_of_trace(reader)));
-        for (const auto& failure : analysis::describe_failed_runs(rows)) print_to_stderr(failure);
+        for (const auto& failure : analysis::describe_failed_runs(groups)) print_to_stderr(failure);
         return;
     }
     const bool with_sentences = is_for_people && arguments.format.name() != "tex";
-    if (with_sentences)
-        print(fmt::format("\n{}\n",
-                          fmt::join(analysis::verdicts(analysis::group_results_by_setting_and_budget(rows)), "\n")));
+    if (with_sentences) print(fmt::format("\n{}\n", fmt::join(analysis::verdicts(groups), "\n")));
     if (arguments.format.is_text()) print("\n" + caption_of_scores(arguments.task) + "\n");
-    arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
+    arguments.format.print(is_for_people ? analysis::task_scores_by_budget(groups) : analysis::task_scores(groups));
     std::string failures;
-    for (const auto& failure : analysis::describe_failed_runs(rows)) failures += failure + "\n";
+    for (const auto& failure : analysis::describe_failed_runs(groups)) failures += failure + "\n";
     if (!with_sentences) {
         if (!failures.empty()) print_to_stderr(failures.substr(0, failures.size() - 1));
         return;
