@@ -20,6 +20,7 @@ namespace kvscope::analysis {
 struct RankedSubject {
     Subject subject;
     int last_token = -1;  ///< last token of a span, inclusive; −1: not a span
+    int prompt = -1;      ///< index of the row's prompt; −1: the ranked prompt, or no prompt of the trace
 
     [[nodiscard]] bool operator==(const RankedSubject&) const = default;
 };

@@ -71,8 +71,19 @@ std::string name_of_sample(const trace::ResultRow& row, const RowSettings& setti
     return row.sample_id + (settings.question_seen == false ? std::string(hidden_question_suffix) : "");
 }
 
+/// Returns the subjects of rows_of_prompts(): prompts and their runs, unless the trace stores only rows.
+std::vector<RankedSubject> recorded_runs(const trace::Reader& reader) {
+    std::vector<RankedSubject> runs;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
+        for (int run = 0; run < reader.n_runs(prompt); ++run)
+            runs.push_back({.subject = {.run = run}, .prompt = prompt});
+    return runs;
+}
+
+/// @param subjects one per result, or empty if the trace stores only results
 void add_samples(RankingRows& rows, const std::string& task, std::span<const trace::ResultRow> results,
-                 const std::map<SampleKey, std::string>& questions, const FigureOptions& options) {
+                 std::span<const RankedSubject> subjects, const std::map<SampleKey, std::string>& questions,
+                 const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
@@ -90,7 +101,7 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
         const auto question = questions.find({row.sample_id, row.question_seen != 0});
         const double lost = full_score - score;
         if (i == 0 || row.answers_json != last_answers) expected = expected_text(last_answers = row.answers_json);
-        rows.add({}, std::isnan(lost) ? row.kl : lost,
+        rows.add(subjects.empty() ? RankedSubject() : subjects[i], std::isnan(lost) ? row.kl : lost,
                  cells_of(group.label(), group.budget, task, row.subset.string(), name_of_sample(row, settings.of(i)),
                           row.length, known_cell(row.depth), known_cell(score), known_cell(full_score),
                           known_cell(lost), known_cell(row.kl),
@@ -112,12 +123,14 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of(reader);
     bool has_results = false;
-    const auto add = [&](const std::string& task, std::span<const trace::ResultRow> results) {
-        if (!results.empty()) add_samples(rows, task, results, questions, options);
+    const auto add = [&](const std::string& task, std::span<const trace::ResultRow> results,
+                         std::span<const RankedSubject> subjects) {
+        if (!results.empty()) add_samples(rows, task, results, subjects, questions, options);
         has_results |= !results.empty();
     };
-    for (const std::string& task : reader.result_tasks()) add(task, reader.results(task));
-    if (!has_results) add(std::string(trace::schema::root::prompt_results), rows_of_prompts(reader));
+    for (const std::string& task : reader.result_tasks()) add(task, reader.results(task), {});
+    if (!has_results)
+        add(std::string(trace::schema::root::prompt_results), rows_of_prompts(reader), recorded_runs(reader));
     if (!has_results)
         throw NothingToShow(
             fmt::format("{}: the trace has no samples or prompts; `kvscope eval` and `kvscope run` make such a trace",

@@ -219,6 +219,25 @@ TEST_CASE("each ranking opens from the palette, and a row selects its object", "
     }
 }
 
+TEST_CASE("a click on a recorded run in the ranking of samples selects it", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    Session& session = driven.session();
+    driven.start_by_palette("Rank: " + analysis::ranking_definition("samples").title);
+    driven.settle();
+    for (const size_t row : {size_t{1}, size_t{0}}) {
+        click_row(driven, row);
+        const analysis::RankedSubject of = ranking_of(session, "samples").of.at(row);
+        CHECK(of.prompt == 0);
+        CHECK(session.cursor().run == session.focus()->key_of(0, of.subject.run));
+    }
+    const std::string text = driven.shown_text();
+    CHECK_THAT(text, Catch::Contains("Expected"));
+    CHECK_THAT(text, !Catch::Contains("Run this sample"));
+}
+
 TEST_CASE("a ranking can be sorted by headings and filtered", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;

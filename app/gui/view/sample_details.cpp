@@ -49,8 +49,9 @@ void draw_line(const char* name, const std::string& text) {
 
 }  // namespace
 
-void SampleDetails::show(const analysis::Table& samples, size_t row) {
+void SampleDetails::show(const analysis::Table& samples, size_t row, bool is_recorded) {
     run_ = sample_run(samples, row);
+    is_recorded_ = is_recorded;
     const auto text = [&](const char* column) { return text_in_row(samples, row, column); };
     title_ = fmt::format("{}, {} @ {}", text("sample"), text("policy"), text("budget"));
     question_ = text("question");
@@ -70,10 +71,7 @@ float SampleDetails::height(float room) const {
     return std::min(lines * ImGui::GetTextLineHeightWithSpacing(), 0.6f * room);
 }
 
-void SampleDetails::draw(Context& context, const Document& document) const {
-    if (run_.sample.empty()) return quiet_text("Click a row to read its question and answers.");
-    ImGui::BeginChild("sample", {0, 0}, ImGuiChildFlags_Borders);
-    plain_text(title_);
+void SampleDetails::draw_run_button(Context& context, const Document& document) const {
     same_line_if_fits(button_width("Run this sample"));
     ImGui::BeginDisabled(!context.engine);
     if (ImGui::Button("Run this sample")) {
@@ -86,6 +84,13 @@ void SampleDetails::draw(Context& context, const Document& document) const {
                             ? "Runs this policy and full again on this sample, records everything, and opens "
                               "the trace. The expected answer is marked in all views"
                             : "This build of kvscope has no engine");
+}
+
+void SampleDetails::draw(Context& context, const Document& document) const {
+    if (run_.sample.empty()) return quiet_text("Click a row to read its question and answers.");
+    ImGui::BeginChild("sample", {0, 0}, ImGuiChildFlags_Borders);
+    plain_text(title_);
+    if (!is_recorded_) draw_run_button(context, document);
     draw_line("Question", question_);
     draw_line("Expected", expected_);
     draw_line("Answer", answer_);

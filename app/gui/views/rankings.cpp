@@ -235,7 +235,7 @@ class RankingsView : public View {
         while (clipper.Step())
             for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
                 if (draw_row(context, rows, ordered.rows[static_cast<size_t>(i)]) && rows.ranking == samples_ranking)
-                    details_.show(rows.made.table, ordered.rows[static_cast<size_t>(i)]);
+                    show_sample(context.session, rows, ordered.rows[static_cast<size_t>(i)]);
         if (ordered.rows.empty()) {
             ImGui::TableNextRow();
             ImGui::TableNextColumn();
@@ -274,6 +274,15 @@ class RankingsView : public View {
         }
         ImGui::PopID();
         return is_clicked;
+    }
+
+    /// Shows a sample below the table, and selects its run if the trace contains the run.
+    void show_sample(Session& session, const RankedRows& rows, size_t row) {
+        const analysis::RankedSubject& of = rows.made.of.at(row);
+        const Document* document = session.document(rows.document);
+        const bool is_recorded = of.prompt >= 0 && document;
+        if (is_recorded) session.selection.select_run(document->key_of(of.prompt, of.subject.run));
+        details_.show(rows.made.table, row, is_recorded);
     }
 
     static void draw_cell(const Context& context, const Column& column, const std::string& text) {
