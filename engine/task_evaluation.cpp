@@ -8,6 +8,7 @@
 
 #include "analysis/measures/result_row.h"
 #include "analysis/measures/wrong_answer.h"
+#include "common/find_phrases.h"
 #include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
@@ -22,15 +23,15 @@ class Causes {
 
     /// @param attention (H, N) of the window in the next layer
     void observe(std::span<const float> attention) {
-        peaks_.resize(prompt_.evidence.size());
-        analysis::raise_peaks(attention, n_layers_seen_++, n_heads(), prompt_.evidence, peaks_);
+        peaks_.resize(prompt_.answer_tokens.size());
+        analysis::raise_peaks(attention, n_layers_seen_++, n_heads(), prompt_.answer_tokens, peaks_);
     }
 
     void set_cause(trace::ResultRow& row, const trace::RunRecord& record) const {
         if (record.status != trace::schema::run::status_complete || record.is_full() || analysis::is_right(row)) return;
         const analysis::HeldTokens held(record, static_cast<size_t>(model_.attributes().n_layers),
                                         static_cast<size_t>(prompt_.n_visible()));
-        analysis::set_cause(row, {record, held.sets(), prompt_.evidence, peaks_, n_heads()});
+        analysis::set_cause(row, {record, held.sets(), prompt_.answer_tokens, peaks_, n_heads()});
     }
 
  private:
@@ -38,7 +39,7 @@ class Causes {
 
     const Model& model_;
     const Prompt& prompt_;
-    std::vector<analysis::AttentionPeak> peaks_;  ///< one per token of the evidence; empty if not observed
+    std::vector<analysis::AttentionPeak> peaks_;  ///< one per token of the answers; empty if not observed
     size_t n_layers_seen_ = 0;
 };
 
@@ -93,6 +94,22 @@ void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std:
     row.score = is_complete || answers.empty() ? scorer.score(row.prediction, answers) : 0;
 }
 
+namespace {
+
+/// Returns the places in the evidence where an answer occurs as whole words, and each part of the evidence without an
+/// answer, such as a fact from which the answer follows.
+std::vector<ByteRange> answers_within_spans(const TaskSample& sample) {
+    std::vector<ByteRange> places;
+    for (const auto& [begin, end] : sample.spans) {
+        const auto found = find_phrases(std::string_view(sample.context).substr(begin, end - begin), sample.answers);
+        if (found.empty()) places.emplace_back(begin, end);
+        for (const auto& [first, last] : found) places.emplace_back(begin + first, begin + last);
+    }
+    return places;
+}
+
+}  // namespace
+
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
                                             PromptOptions prompt, bool in_both_ways,
                                             std::vector<std::string>* left_out) {
@@ -106,6 +123,7 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
         prompt.name = sample.id;
         prompt.separator = sample.separator;
         prompt.spans = sample.spans;
+        prompt.answer_spans = answers_within_spans(sample);
         prompt.use_template = use_template && sample.applies_template;
         prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
         add_unless_unusable(request, [&] {

@@ -14,7 +14,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// A token of the evidence that its head does not keep.
+/// A token of an answer that its head does not keep.
 struct Lost {
     uint32_t token = 0;
     size_t layer = 0, row = 0;
@@ -106,11 +106,11 @@ void rank_all(std::span<const T> scores, const KeptSets& kept, std::span<Lost> l
 /// Returns the tokens that their heads do not keep.
 std::vector<Lost> lost_tokens(const WrongAnswer& answer) {
     std::vector<Lost> lost;
-    for (size_t i = 0; i < answer.evidence.size(); ++i) {
+    for (size_t i = 0; i < answer.tokens.size(); ++i) {
         const AttentionPeak& peak = answer.peaks[i];
         const size_t row = peak.head * answer.kept.n_rows / answer.n_heads;
-        if (!std::ranges::binary_search(answer.kept.row(peak.layer, row), answer.evidence[i]))
-            lost.push_back({answer.evidence[i], peak.layer, row, peak.attention});
+        if (!std::ranges::binary_search(answer.kept.row(peak.layer, row), answer.tokens[i]))
+            lost.push_back({answer.tokens[i], peak.layer, row, peak.attention});
     }
     return lost;
 }
@@ -122,19 +122,19 @@ bool is_wrong_only_compressed(const trace::ResultRow& row, const trace::ResultRo
            !is_right(row) && full.status == trace::schema::run::status_complete && is_right(full);
 }
 
-void raise_peaks(std::span<const float> attention, size_t layer, size_t n_heads, std::span<const uint32_t> evidence,
+void raise_peaks(std::span<const float> attention, size_t layer, size_t n_heads, std::span<const uint32_t> tokens,
                  std::span<AttentionPeak> peaks) {
     const size_t n_tokens = attention.size() / n_heads;
     for (size_t head = 0; head < n_heads; ++head)
-        for (size_t i = 0; i < evidence.size(); ++i) {
-            const float received = attention[head * n_tokens + evidence[i]];
+        for (size_t i = 0; i < tokens.size(); ++i) {
+            const float received = attention[head * n_tokens + tokens[i]];
             if (received > peaks[i].attention) peaks[i] = {received, layer, head};
         }
 }
 
 void set_cause(trace::ResultRow& row, const WrongAnswer& answer) {
     row.cause = cause::undetermined;
-    if (answer.evidence.empty() || answer.peaks.size() != answer.evidence.size()) return;
+    if (answer.tokens.empty() || answer.peaks.size() != answer.tokens.size()) return;
     std::vector<Lost> lost = lost_tokens(answer);
     if (lost.empty()) {
         row.cause = cause::kept;
@@ -156,25 +156,30 @@ void set_cause(trace::ResultRow& row, const WrongAnswer& answer) {
     row.cause = cause::ranked_low;
     row.cause_layer = static_cast<double>(hardest.layer);
     row.cause_head = static_cast<double>(hardest.row);
+    row.cause_token = hardest.token;
     row.cause_gap = static_cast<double>(hardest.gap);
 }
 
 void forget_cause(trace::ResultRow& row) {
     row.cause.clear();
-    row.cause_layer = row.cause_head = row.cause_gap = trace::ResultRow::unknown;
+    row.cause_layer = row.cause_head = row.cause_token = row.cause_gap = trace::ResultRow::unknown;
 }
 
 std::string cause_in_words(const trace::ResultRow& row) {
     if (row.cause == cause::kept)
-        return "The head that attends most to each token of the evidence keeps it. Other heads may have dropped it.";
+        return "The head that attends most to each token of the answer keeps it. Other heads may have dropped it.";
     if (row.cause == cause::little_attention)
-        return "Each dropped token of the evidence received less than 1/N of the window's attention in every head.";
+        return "Each dropped token of the answer received less than an equal share of the window's attention (1 / "
+               "number "
+               "of tokens) in every head.";
     if (row.cause == cause::few_slots)
-        return "Single heads had too few entries. A ranking over all heads of a layer would have kept the evidence.";
-    if (row.cause == cause::undetermined) return "Unknown: the evidence or its scores are not known.";
+        return "Single heads had too few entries. A ranking over all heads of a layer would have kept the answer.";
+    if (row.cause == cause::undetermined) return "Unknown: the place of the answer or its scores are not known.";
     if (row.cause != cause::ranked_low) return row.cause;
-    return fmt::format("Head {:.0f} of layer {:.0f} ranked a token of the evidence too low. It lacked {:.0f} {}.",
-                       row.cause_head, row.cause_layer, row.cause_gap, row.cause_gap == 1 ? "entry" : "entries");
+    const std::string token = std::isnan(row.cause_token) ? "a token" : fmt::format("token {:.0f}", row.cause_token);
+    return fmt::format(
+        "KV head {:.0f} of layer {:.0f} dropped {} of the answer. With {:.0f} more {}, it would have kept it.",
+        row.cause_head, row.cause_layer, token, row.cause_gap, row.cause_gap == 1 ? "entry" : "entries");
 }
 
 }  // namespace kvscope::analysis

@@ -19,9 +19,9 @@ namespace kvscope::analysis {
 [[nodiscard]] bool is_wrong_only_compressed(const trace::ResultRow& row, const trace::ResultRow& full);
 
 /// Causes of a wrong answer, in the order in which they are tested. A token's *head* is the head whose window queries
-/// attend to it most. A token of the evidence is lost if its head does not keep it.
+/// attend to it most. A token of an answer is lost if its head does not keep it.
 namespace cause {
-/// No token of the evidence is lost, so the reason is unknown.
+/// No token of an answer is lost, so the reason is unknown.
 inline constexpr std::string_view kept = "kept";
 /// Each lost token received less than 1 / N of the window's attention in every head.
 inline constexpr std::string_view little_attention = "little attention";
@@ -29,7 +29,7 @@ inline constexpr std::string_view little_attention = "little attention";
 inline constexpr std::string_view few_slots = "few slots";
 /// The head of a lost token ranks it below the cut-off.
 inline constexpr std::string_view ranked_low = "ranked low";
-/// No evidence is known, or a lost token has no score.
+/// The context contains no answer, or a lost token has no score.
 inline constexpr std::string_view undetermined = "undetermined";
 
 inline constexpr std::array all = {little_attention, few_slots, ranked_low, kept, undetermined};
@@ -47,17 +47,17 @@ struct AttentionPeak {
 struct WrongAnswer {
     const trace::RunRecord& run;  ///< with `scores` or `scores_f64` (L, R, N), if the policy has scores
     const KeptSets& kept;
-    std::span<const uint32_t> evidence;      ///< see evidence_shares()
-    std::span<const AttentionPeak> peaks{};  ///< one per token of the evidence; empty if unknown
+    std::span<const uint32_t> tokens;        ///< of the context's answers, ascending
+    std::span<const AttentionPeak> peaks{};  ///< one per token; empty if unknown
     std::size_t n_heads = 1;
 };
 
-/// Raises the peaks of the evidence by the attention (H, N) of one layer's window.
+/// Raises the peaks of tokens by the attention (H, N) of one layer's window.
 void raise_peaks(std::span<const float> attention, std::size_t layer, std::size_t n_heads,
-                 std::span<const uint32_t> evidence, std::span<AttentionPeak> peaks);
+                 std::span<const uint32_t> tokens, std::span<AttentionPeak> peaks);
 
-/// Sets `cause` of the row. For the cause "ranked low", also sets the head of the lost token that is hardest to keep,
-/// and how many entries this head lacks.
+/// Sets `cause` of the row. For the cause "ranked low", also sets the lost token that is hardest to keep, its head, and
+/// how many entries this head lacks.
 void set_cause(trace::ResultRow& row, const WrongAnswer& answer);
 
 void forget_cause(trace::ResultRow& row);

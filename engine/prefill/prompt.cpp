@@ -95,10 +95,10 @@ std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
-/// Finds the context in the text and sets the tokens that precede it or contain a part of the places.
-/// @param places of the context
+/// Finds the context in the text and sets the tokens that precede it or contain a part of the evidence or the answers.
+/// @param evidence places of the context @param answers places of the context; if empty, the evidence
 void mark_tokens(Prompt& prompt, const checkpoint::RenderedPrompt& rendered, const checkpoint::Encoding& encoding,
-                 std::vector<ByteRange> places) {
+                 const std::vector<ByteRange>& evidence, const std::vector<ByteRange>& answers) {
     size_t end = rendered.question_begin - prompt.separator.size();  // of the context
     if (prompt.question.empty()) {
         const size_t begin = rendered.text.rfind(prompt.context);
@@ -106,12 +106,17 @@ void mark_tokens(Prompt& prompt, const checkpoint::RenderedPrompt& rendered, con
         end = begin + prompt.context.size();
     }
     // A template may strip white space from the context's begin, so places are counted from its end.
-    for (auto& [first, last] : places) {
-        first = end - std::min(end, prompt.context.size() - first);
-        last = end - std::min(end, prompt.context.size() - last);
-    }
-    prompt.evidence = checkpoint::tokens_of_ranges(encoding.ends, std::move(places));
-    std::erase_if(prompt.evidence, [&](uint32_t token) { return token >= prompt.n_context; });
+    const auto tokens_of = [&](std::vector<ByteRange> places) {
+        for (auto& [first, last] : places) {
+            first = end - std::min(end, prompt.context.size() - first);
+            last = end - std::min(end, prompt.context.size() - last);
+        }
+        auto tokens = checkpoint::tokens_of_ranges(encoding.ends, std::move(places));
+        std::erase_if(tokens, [&](uint32_t token) { return token >= prompt.n_context; });
+        return tokens;
+    };
+    prompt.evidence = tokens_of(evidence);
+    prompt.answer_tokens = answers.empty() ? prompt.evidence : tokens_of(answers);
     const size_t begin = end - std::min(end, prompt.context.size());
     if (!prompt.chat_template.empty() && begin > 0)
         prompt.n_system = static_cast<int64_t>(encoding.first_token_from(begin));
@@ -273,7 +278,7 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
                         origin));
 
     mark_tokens(prompt, rendered, encoding,
-                options.spans.empty() ? find_phrases(context, options.answers) : options.spans);
+                options.spans.empty() ? find_phrases(context, options.answers) : options.spans, options.answer_spans);
 
     require_token_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
@@ -311,7 +316,8 @@ void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Rea
         const size_t question_begin = stored.question.empty() ? stored.text.size() : stored.text.rfind(stored.question);
         const auto encoding = encode_like_prompt(model, stored, stored.text, stop);
         if (encoding.ids == stored.ids)
-            mark_tokens(stored, {stored.text, question_begin}, encoding, find_phrases(stored.context, stored.answers));
+            mark_tokens(stored, {stored.text, question_begin}, encoding, find_phrases(stored.context, stored.answers),
+                        {});
     }
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);

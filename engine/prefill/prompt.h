@@ -34,6 +34,8 @@ struct Prompt {
     std::time_t rendered_at = 0;          ///< current time for the template
     /// Tokens of the context that contain an answer, ascending; empty if unknown.
     std::vector<uint32_t> evidence = {};
+    /// Tokens of the evidence that belong to an answer and not to the sentence around it; the evidence if unknown.
+    std::vector<uint32_t> answer_tokens = {};
     int64_t n_system = 0;  ///< number of tokens that the chat template puts before the context; 0 if unknown
 
     /// Returns the user's message: the context, then the separator and the question, if any.
@@ -57,6 +59,7 @@ struct PromptOptions {
     std::stop_token stop = {};            ///< after a stop request, the template and the tokenizer throw Stopped
     /// Places of the answers in the context; if empty, the places where one of `answers` occurs.
     std::vector<ByteRange> spans = {};
+    std::vector<ByteRange> answer_spans = {};  ///< parts of `spans` that are answers; empty: `spans`
 };
 
 /// @throws UsageError if a text is not UTF-8 @param origin name of the text's source for messages

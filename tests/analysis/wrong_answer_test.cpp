@@ -73,6 +73,7 @@ TEST_CASE("a token is lost if the head that attends to it most drops it, whateve
     CHECK(example.row().cause == "ranked low");
     CHECK(example.row().cause_head == 0);
     CHECK(example.row().cause_gap == 1);
+    CHECK(example.row().cause_token == 1);
     // Four query heads share the two rows.
     trace::ResultRow row;
     const KeptSets kept = example.sets.view();
@@ -226,7 +227,9 @@ TEST_CASE("a cause in words") {
     row.cause_layer = 17;
     row.cause_head = 2;
     row.cause_gap = 23;
-    CHECK(cause_in_words(row) == "Head 2 of layer 17 ranked a token of the evidence too low. It lacked 23 entries.");
+    CHECK(cause_in_words(row) ==
+          "KV head 2 of layer 17 dropped a token of the answer. With 23 more entries, it would have kept it.");
+    row.cause_token = 101;
     row.cause_gap = 1;
-    CHECK_THAT(cause_in_words(row), Contains("lacked 1 entry."));
+    CHECK_THAT(cause_in_words(row), Contains("dropped token 101 of the answer. With 1 more entry, it"));
 }

@@ -89,6 +89,24 @@ TEST_CASE("the spans of a needle that needs reasoning are its two facts", "[need
                              Catch::Matchers::EndsWith(sample.answers[0] + "."));
 }
 
+TEST_CASE("an answer's tokens leave out the sentence around it, but not a fact without the answer",
+          "[needle][default_model]") {
+    const auto text_of_answer = [](const std::string& needle) {
+        const auto samples = engine::prepare_samples(
+            default_model_f32(), engine::task_named("niah"),
+            options_of_task("niah", {{"lengths", "300"}, {"depths", "0.5"}, {"samples", "1"}, {"needle", needle}}), {});
+        const engine::Prompt& prompt = samples.at(0).prompt;
+        CHECK(std::ranges::includes(prompt.evidence, prompt.answer_tokens));
+        std::string text;
+        for (const uint32_t token : prompt.answer_tokens) text += prompt.token_text[token];
+        CHECK_THAT(text, Contains(samples[0].answers[0]));
+        return text;
+    };
+    const auto in_sentence = Contains("special") || Contains("number");
+    CHECK_THAT(text_of_answer("retrieval"), !in_sentence);
+    CHECK_THAT(text_of_answer("reasoning"), Contains(" owns the ") && !in_sentence);
+}
+
 TEST_CASE("a user's samples are read from lines of JSON", "[default_model]") {
     const std::string good = R"({"context": "It rains in Oslo.", "question": "Where?", "answers": ["Oslo", "Norway"]})";
     const auto samples = samples_of_lines(good + "\n\n" + good + "\r\n" + good);

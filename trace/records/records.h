@@ -198,6 +198,7 @@ struct ResultRow {
     SharedText cause;
     double cause_layer = unknown;
     double cause_head = unknown;
+    double cause_token = unknown;
     double cause_gap = unknown;
 };
 

@@ -129,11 +129,12 @@ inline constexpr ResultColumn all[] = {
      "dropped share of the system prompt's tokens minus that of the other tokens, mean over heads", share_difference},
     {"tied_heads", &ResultRow::tied_heads, sometimes, attributes, "attribute `tied_heads` of the run", known_share},
     {"cause", &ResultRow::cause, sometimes, job, "why the answer is wrong although the full run's answer is right"},
-    {"cause_layer", &ResultRow::cause_layer, sometimes, job, "layer of the head that attends to the lost evidence",
+    {"cause_layer", &ResultRow::cause_layer, sometimes, job, "layer of the head that attends to the lost token",
      known_amount},
-    {"cause_head", &ResultRow::cause_head, sometimes, job, "KV head that attends to the lost evidence", known_amount},
-    {"cause_gap", &ResultRow::cause_gap, sometimes, job, "entries that this head lacks to keep the evidence",
+    {"cause_head", &ResultRow::cause_head, sometimes, job, "KV head that attends to the lost token", known_amount},
+    {"cause_gap", &ResultRow::cause_gap, sometimes, job, "entries that this head lacks to keep the token",
      known_amount},
+    {"cause_token", &ResultRow::cause_token, sometimes, job, "position of the lost token in the prompt", known_amount},
 };
 }  // namespace columns
 
