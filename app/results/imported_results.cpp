@@ -12,6 +12,7 @@
 
 #include "common/file_text.h"
 #include "common/full_policy.h"
+#include "common/json.h"
 #include "common/sha256.h"
 
 namespace kvscope::results {
@@ -120,6 +121,24 @@ std::vector<trace::ResultRow> in_order(std::vector<trace::ResultRow> rows) {
 }
 
 }  // namespace
+
+void SampleProblems::add(const std::string& problem) {
+    if (n_++ == 0) first_ = problem;
+}
+
+std::string SampleProblems::text(const char* parts) const {
+    return n_ > 1 ? fmt::format("{}. {} more {} have problems", first_, n_ - 1, parts) : first_;
+}
+
+std::string checked_hash(const std::string& hash, const char* key) {
+    const bool is_hash =
+        hash.size() == sha256_of("").size() && hash.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (hash.empty() || is_hash) return hash;
+    throw UnusableFile(fmt::format(
+        "expected 64 lower-case hexadecimal digits or nothing as \"{}\", found {} bytes: {}. Export the results again",
+        key, hash.size(),
+        nlohmann::json(hash.substr(0, 40)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+}
 
 std::string read_result_file(const fs::path& file, Imported& imported) {
     std::error_code error;

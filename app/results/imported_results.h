@@ -23,6 +23,24 @@ struct Imported {
     std::map<std::string, std::string> digests;  ///< SHA-256 of each file that was read, by its path
 };
 
+/// Problems of the samples of one file. Only the first is reported in full.
+class SampleProblems {
+ public:
+    /// @param problem names the file and the number of the line or sample
+    void add(const std::string& problem);
+    [[nodiscard]] bool empty() const { return n_ == 0; }
+    /// Returns the first problem and the number of the others. @param parts of the file, "lines"
+    [[nodiscard]] std::string text(const char* parts) const;
+
+ private:
+    std::string first_;
+    size_t n_ = 0;
+};
+
+/// Returns a hash that kvscope wrote: 64 lower-case hexadecimal digits, or "" for an unknown hash.
+/// @param key of the hash, for the message @throws UnusableFile for other texts
+[[nodiscard]] std::string checked_hash(const std::string& hash, const char* key);
+
 /// Reads a file, and adds its digest. @throws UnusableFile
 [[nodiscard]] std::string read_result_file(const std::filesystem::path& file, Imported& imported);
 

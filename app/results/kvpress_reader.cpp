@@ -307,6 +307,7 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
                                                                             : config.text("data_dir"));
     ImportedRun run;
     size_t n_unscored = 0;
+    SampleProblems problems;
     for (size_t i = 0; i < predictions.size(); ++i) {
         trace::ResultRow row = of_all;
         std::string task = predictions.text(i, "task");
@@ -317,8 +318,13 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
         row.sample_id = fmt::format("{}-{}", data, i);
         if (stored.size() == predictions.size() && !stored[i].sample_id.empty()) {
             row.sample_id = stored[i].sample_id;
-            row.sample_hash = stored[i].sample_hash;
-            row.context_hash = stored[i].context_hash;
+            try {
+                row.sample_hash = checked_hash(stored[i].sample_hash, "sample_hash");
+                row.context_hash = checked_hash(stored[i].context_hash, "context_hash");
+            } catch (const UnusableFile& error) {
+                problems.add(fmt::format("{}: sample {}: {}", metrics_file.string(), i + 1, error.what()));
+                continue;
+            }
         }
         if (length && *length >= 0) row.length = *length;
         auto answers = predictions.texts(i, "answer");
@@ -350,6 +356,10 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
             row.score = scorer->score(row.prediction, answers);
         }
         run.rows.push_back(std::move(row));
+    }
+    if (!problems.empty()) {
+        if (run.rows.empty()) throw UnusableFile(problems.text("samples"));
+        imported.left_out.push_back(problems.text("samples"));
     }
     if (n_unscored > 0) {
         const std::string what = fmt::format(

@@ -137,20 +137,19 @@ class SamplesFile {
             return;
         }
         const std::string text = read_result_file(file_, imported_);
-        int number = 0, n_bad = 0;
-        std::string first_problem;
+        int number = 0;
+        SampleProblems problems;
         for (const std::string_view line : split(text, '\n')) {
             ++number;
             if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
             try {
                 add(bounded_json::parse_or_discard(line));
             } catch (const UnusableFile& error) {
-                if (n_bad++ == 0) first_problem = fmt::format("{}:{}: {}", file_.string(), number, error.what());
+                problems.add(fmt::format("{}:{}: {}", file_.string(), number, error.what()));
             }
         }
-        if (n_bad > 1) first_problem += fmt::format(". {} more lines have problems", n_bad - 1);
-        if (n_bad > 0) imported_.left_out.push_back(first_problem);
-        if (run_.rows.empty() && n_bad == 0)
+        if (!problems.empty()) imported_.left_out.push_back(problems.text("lines"));
+        if (run_.rows.empty() && problems.empty())
             imported_.left_out.push_back(fmt::format("{}: expected samples, found none{}", file_.string(),
                                                      chosen_.filter.empty() ? "" : " of the filter " + chosen_.filter));
         if (!run_.rows.empty()) imported_.runs.push_back(std::move(run_));
@@ -183,8 +182,8 @@ class SamplesFile {
             if (const std::string task = text_in(doc, "task"); !task.empty()) table = task;
             subset = text_in(doc, "subset");
             if (const std::string id = text_in(doc, "sample_id"); !id.empty()) row.sample_id = id;
-            row.sample_hash = text_in(doc, "sample_hash");
-            row.context_hash = text_in(doc, "context_hash");
+            row.sample_hash = checked_hash(text_in(doc, "sample_hash"), "sample_hash");
+            row.context_hash = checked_hash(text_in(doc, "context_hash"), "context_hash");
             if (const json& depth = member(doc, "depth"); depth.is_number()) row.depth = depth.get<double>();
         }
         row.subset = std::move(subset);

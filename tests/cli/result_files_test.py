@@ -394,6 +394,34 @@ class Written(ProgramTest):
         self.compare("from-lm-eval.h5", (*self.COLUMNS, "sample_id", "sample_hash", "context_hash", "data_hash", "prompt_hash", "depth", "subset",
                                          "budget_fraction", "kept_share"))
 
+    def test_a_sample_with_a_damaged_hash_is_left_out(self):
+        of_kvpress, of_lm_eval = self.path("damaged-kvpress"), self.path("damaged-lm-eval")
+        shutil.copytree(next(self.path("kvpress").iterdir()), of_kvpress)
+        shutil.copytree(next(self.path("lm-eval").iterdir()), of_lm_eval)
+        metrics = of_kvpress / "metrics.json"
+        whole = json.loads(metrics.read_text())
+        (of_samples,) = (value for value in whole.values() if isinstance(value, list))
+        hashes = [sample["sample_hash"] for sample in of_samples]
+        samples_file = next(of_lm_eval.glob("samples_*"))
+        lines = jsonl_rows(samples_file.read_text())
+        for damaged in ("x" * 64, hashes[1].upper(), hashes[1][:63], hashes[1] + "0", "\x1b[31m"):
+            with self.subTest(damaged):
+                of_samples[1]["sample_hash"] = damaged
+                metrics.write_text(json.dumps(whole))
+                said = self.refuses(1, [f"{metrics}: sample 2: expected 64", "sample_hash"], "import", of_kvpress, "-o", "no.h5",
+                                    "--force", "-q")
+                self.assertNotIn("\x1b", said)
+                self.assertEqual([row["sample_hash"] for row in tables_of(self.path("no.h5"))["niah"]], hashes[:1])
+                lines[2]["doc"]["sample_hash"] = damaged
+                samples_file.write_text("\n".join(map(json.dumps, lines)))
+                self.refuses(1, [f"{samples_file}:3: expected 64", "sample_hash"], "import", of_lm_eval, "-o", "no.h5", "--force", "-q")
+                self.assertEqual(len(tables_of(self.path("no.h5"))["niah"]), len(lines) - 1)
+        for sample in of_samples:
+            sample["sample_hash"] = "none"
+        metrics.write_text(json.dumps(whole))
+        self.refuses(1, ["sample 1: expected 64", "1 more samples"], "import", of_kvpress, "-o", "none.h5")
+        self.assertFalse(self.path("none.h5").exists())
+
     def test_both_programs_in_one_table(self):
         self.made("import", DATA / "kvpress", "-o", "kvpress.h5", "-q")
         self.made("export", "niah.h5", "kvpress.h5", "--figure", "results-table", "-o", "both.csv")
