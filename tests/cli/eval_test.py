@@ -118,6 +118,16 @@ class BothWays(ProgramTest):
         said = self.refuses(1, ["both.h5", "the command omits --query-aware both"], "eval", "-m", HF_MODEL, "--lengths", 150,
                             "--depths", 0.5, "--samples", 2, "--policy", "h2o", "--budget", 32, "-n", 4, "-o", "both.h5")
         self.assertNotIn("omits the prompt", said)
+        # A trace whose questions are hidden gains the samples whose questions policies see, and further samples.
+        self.evaluate("grown.h5", "off")
+        before = self.rows("grown.h5")
+        self.assertIn("extending grown.h5 from 1 sample ", self.evaluate("grown.h5", "both").stderr)
+        self.assertIn("already contains", self.evaluate("grown.h5", "both").stderr)
+        self.evaluate("grown.h5", "both", 2)
+        grown = self.rows("grown.h5")
+        self.assertEqual(repr(grown[:2]), repr(before))
+        self.assertEqual(sorted(map(repr, grown)), sorted(map(repr, both)))
+        self.assertIn("no errors", self.made("inspect", "grown.h5").stdout)
 
 
 @NEEDS_ENGINE

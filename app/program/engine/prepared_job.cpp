@@ -18,6 +18,7 @@
 #include "app/program/engine/token_clock.h"
 #include "app/program/engine/trace_size.h"
 #include "app/program/version.h"
+#include "common/bounded_json.h"
 #include "common/counted.h"
 #include "common/json.h"
 #include "common/whole_file.h"
@@ -249,6 +250,25 @@ PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<e
     return whole;
 }
 
+/// Whether the recipe is of a trace that `--query-aware off` began: the number of a sample whose question is hidden has
+/// no offset.
+bool hides_questions_without_offset(const std::string& recipe_json) {
+    const auto recipe = bounded_json::parse_or_discard(recipe_json);
+    const auto prompts = recipe.is_object() ? recipe.find("prompts") : recipe.end();
+    return prompts != recipe.end() && std::ranges::any_of(*prompts, [](const nlohmann::json& entry) {
+               return entry.is_object() && entry.contains("number") && entry["number"].is_number_integer() &&
+                      entry["number"] < engine::hidden_question_offset &&
+                      entry.value("query_aware", nlohmann::json()) == false;
+           });
+}
+
+/// Gives the offset to the sample with the visible question instead of the sample with the hidden question.
+void exchange_numbers(std::vector<engine::PreparedSample>& samples) {
+    for (size_t i = 0; i + 1 < samples.size(); ++i)
+        if (samples[i + 1].number == samples[i].number + engine::hidden_question_offset)
+            std::swap(samples[i].number, samples[i + 1].number);
+}
+
 PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
                                const engine::Model& model, const std::stop_token& stop) {
     const std::string complete = trace::read_recipe_of_trace(job.output);
@@ -264,6 +284,10 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
     prepared.samples =
         engine::prepare_samples(model, *job.task, read_task_files(*job.task, job.task_values),
                                 prompt_options(job, now, stop), job.asks_in_both_ways, &prepared.left_out);
+    if (job.asks_in_both_ways && !job.force &&
+        (hides_questions_without_offset(complete) ||
+         hides_questions_without_offset(trace::read_recipe_of_trace(trace::part_folder_of(job.output)))))
+        exchange_numbers(prepared.samples);
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
