@@ -106,7 +106,10 @@ std::string difference_of_jobs(const ShardTrace& a, const ShardTrace& b) {
     std::vector<std::string> found;
     if (a.shard.of != b.shard.of) found.push_back(fmt::format("number of shards: {} and {}", a.shard.of, b.shard.of));
     nlohmann::json of_a(a.recipe), of_b(b.recipe);
-    for (auto* recipe : {&of_a, &of_b}) erase_keys_of_shard(*recipe);
+    for (auto* recipe : {&of_a, &of_b}) {
+        erase_keys_of_shard(*recipe);
+        name_stored_amount(*recipe);
+    }
     const nlohmann::json runs_of_a = of_a["runs"], runs_of_b = of_b["runs"];
     of_a.erase("runs");
     of_b.erase("runs");

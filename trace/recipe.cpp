@@ -156,19 +156,21 @@ bool can_extend_recipe_to(const std::string& part_json, const std::string& whole
                                 nlohmann::json(bounded_json::parse_or_discard(whole_json)));
 }
 
-std::string difference_of_commands(const nlohmann::json& recipe, const std::filesystem::path& trace) {
-    const nlohmann::json there = recipe_there(trace);
-    if (!has_lists(there) || !has_lists(recipe) || is_of_task(there) == is_of_task(recipe)) return {};
-    return fmt::format("was written by {}; {} cannot extend it", is_of_task(there) ? "eval" : "run",
-                       is_of_task(recipe) ? "eval" : "run");
+void name_stored_amount(nlohmann::json& recipe) {
+    const std::string amount = recorded_text(recipe, "record");
+    if (!amount.empty() && !recipe.contains("stored")) recipe["stored"] = amount;
 }
 
 std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace) {
     const nlohmann::json there = recipe_there(trace);
     if (!there.is_object() || !recipe.is_object()) return {};
     auto rest = there, wanted_rest = recipe;
+    name_stored_amount(rest);
     std::vector<std::string> found, lacking;
     if (has_lists(there) && has_lists(recipe)) {
+        if (is_of_task(there) != is_of_task(recipe))
+            return fmt::format(" (it was written by {}; {} cannot extend it)", is_of_task(there) ? "eval" : "run",
+                               is_of_task(recipe) ? "eval" : "run");
         const bool lacks_both = is_of_task(there) && is_of_task(recipe) && asks_in_both_ways(there["prompts"]) &&
                                 !asks_in_both_ways(recipe["prompts"]);
         if (lacks_both) found.emplace_back("the command omits --query-aware both");

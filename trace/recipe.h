@@ -19,11 +19,13 @@ namespace kvscope::trace {
 /// @param value null if the recipe lacks the key
 [[nodiscard]] std::string short_setting(std::string_view key, const nlohmann::json& value);
 
+/// Sets `stored` in a recipe of an earlier version, which named the stored amount in the key `record`.
+void name_stored_amount(nlohmann::json& recipe);
+
 /// Describes the first few differences to the recipe of a trace or folder, e.g. " (it differs in seed: existing 0,
-/// requested 1; the command omits the prompt 'report')". Returns "" if a recipe is unreadable.
+/// requested 1; the command omits the prompt 'report')" or " (it was written by eval; run cannot extend it)". Returns
+/// "" if a recipe is unreadable.
 [[nodiscard]] std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace);
-/// Returns "was written by eval; run cannot extend it" if one of the recipes, but not the other, is of a task; else "".
-[[nodiscard]] std::string difference_of_commands(const nlohmann::json& recipe, const std::filesystem::path& trace);
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
 [[nodiscard]] std::string read_recipe_of_trace(const std::filesystem::path& path);
 

@@ -110,23 +110,16 @@ ReadFailed with_file_kept(const ReadFailed& failure) {
                     failure.what()));
 }
 
-[[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
+[[noreturn]] void refuse_existing(const fs::path& path, const std::string& why) {
     throw ReplaceableOutputExists(
         fmt::format("{} exists and is a different file{}; choose another output, or allow kvscope to replace it",
                     path.string(), why));
 }
 
-[[noreturn]] void refuse_trace(const fs::path& path, const nlohmann::json& recipe) {
-    const std::string command = difference_of_commands(recipe, path);
-    if (command.empty()) refuse_existing(path, recipe_difference(recipe, path));
-    throw ReplaceableOutputExists(
-        fmt::format("{} {}; choose another output, or allow kvscope to replace it", path.string(), command));
-}
-
 /// @param output the complete trace that can be extended, or empty if there is none
 [[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, const fs::path& output) {
-    if (output.empty()) refuse_trace(folder, recipe);
     const std::string why = recipe_difference(recipe, folder);
+    if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
         "{} contains an unfinished {} of {}. The requested trace is different{}; repeat the earlier command to finish "
@@ -211,7 +204,7 @@ Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, 
     require_folder_can_be_made(path);
     const Found file = look_at_file(path, recipe, options);
     if (file == Found::same && !options.force) return file;
-    if (file == Found::other && !options.force) refuse_trace(path, recipe);
+    if (file == Found::other && !options.force) refuse_existing(path, recipe_difference(recipe, path));
     if (file == Found::other) require_replaceable(path);
     const fs::path folder = part_folder_of(path);
     if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other) {

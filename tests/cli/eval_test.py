@@ -139,7 +139,7 @@ class Samples(ProgramTest):
         self.made("eval", "--lengths", 150, "--depths", 0.5, "--samples", 1, *evaluation)
         self.refuses(2, ["the trace has no prompts, only samples of niah: name one, such as samples.h5:niah-150-0.5-0"],
                      "run", "-m", HF_MODEL, "--prompt-from", "samples.h5", "--policy", "h2o", "--budget", 32, "-o", "none.h5")
-        self.refuses(1, ["samples.h5 was written by eval; run cannot extend it"], "run", "-p", "a text", *evaluation)
+        self.refuses(1, ["samples.h5 exists", "it was written by eval; run cannot extend it"], "run", "-p", "a text", *evaluation)
         said = self.made("inspect", "samples.h5", "--commands", "-m", HF_MODEL).stdout
         self.assertEqual(said.count("\n"), 1, said)
         command = shlex.split(said)

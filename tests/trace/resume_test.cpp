@@ -528,6 +528,34 @@ TEST_CASE("a refusal of a finished trace names the first differences of the reci
         Catch::Contains("(it differs in text)"));
 }
 
+TEST_CASE("a refusal names the amount that a trace of an earlier version stores", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    {
+        Writer writer(path, R"({"record": "rows", "prompts": [], "runs": []})");
+        writer.write_model(sample::model({}));
+        writer.finish();
+    }
+    CHECK_THROWS_WITH(Writer(path, R"({"record": true, "prompts": [], "runs": []})"),
+                      Catch::Contains("stored: existing --record rows, requested --record full"));
+    CHECK_THROWS_WITH(
+        Writer(path, R"({"record": true, "stored": "rows", "prompts": [], "runs": []})"),
+        Catch::Contains("record: existing \"rows\", requested true") && !Catch::Contains("--record full"));
+}
+
+TEST_CASE("a refusal says which command wrote the trace", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    const char* const of_task = R"({"task": "niah", "prompts": [], "runs": [], "seed": 1})";
+    const char* const of_run = R"({"prompts": [], "runs": [], "seed": 0})";
+    {
+        Writer writer(path, of_task);
+        writer.write_model(sample::model({}));
+        writer.finish();
+    }
+    CHECK_THROWS_WITH(Writer(path, of_run), Catch::Contains("(it was written by eval; run cannot extend it)"));
+}
+
 TEST_CASE("an output is checked before any computation, without leaving files", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path output = folder / "t.h5", part = folder / "t.h5.part";
