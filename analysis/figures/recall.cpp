@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -39,6 +40,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 struct Runs {
     std::vector<Run> measured;
     std::vector<ShownRun> left_out;  ///< runs that drop no tokens and therefore have a recall of 1
+    std::vector<ShownRun> unknown;   ///< runs whose recall the trace does not store
 };
 
 /// Returns the chosen runs of all traces with recall.
@@ -64,11 +66,18 @@ Runs read_runs(std::span<const TracePart> parts) {
         if (indices.empty()) continue;
         std::vector<Recall> recalls = recall_of_runs(*part.reader, part.options.prompt, indices, kept);
         const std::vector<trace::ResultRow> rows = rows_of_shown_runs(of_part);
-        for (size_t i = 0; i < of_part.size(); ++i)
-            runs.measured.push_back({of_part[i], std::move(recalls[i]), rows[i].recall});
+        for (size_t i = 0; i < of_part.size(); ++i) {
+            if (recalls[i].heads.empty())
+                runs.unknown.push_back(of_part[i]);
+            else
+                runs.measured.push_back({of_part[i], std::move(recalls[i]), rows[i].recall});
+        }
     }
     if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_recall(part);
+    if (!runs.unknown.empty())
+        throw NothingToShow(fmt::format("{}: the trace has no recall of {}", parts.front().reader->path().string(),
+                                        join_run_labels(runs.unknown)));
     throw NothingToShow(fmt::format("{}: recall needs runs that drop tokens, but no chosen run does ({})",
                                     parts.front().reader->path().string(), join_run_labels(runs.left_out)));
 }
@@ -81,22 +90,28 @@ std::vector<RunShares> shares_of(std::vector<Run> measured) {
     return runs;
 }
 
-std::string text_of_left_out(std::span<const ShownRun> left_out) {
+std::string text_of_left_out(const char* reason, std::span<const ShownRun> left_out) {
     if (left_out.empty()) return {};
-    return fmt::format(" Omitted because they drop no tokens: {}.", join_run_labels(left_out));
+    return fmt::format(" Omitted because {}: {}.", reason, join_run_labels(left_out));
+}
+
+std::string text_of_left_out(const Runs& runs) {
+    return text_of_left_out("they drop no tokens", runs.left_out) +
+           text_of_left_out("the trace does not store their recall", runs.unknown);
 }
 
 struct Pairs {
     std::vector<SharePair> measured;
-    std::vector<ShownRun> left_out;  ///< runs of A and B that drop no tokens
+    std::string text_of_left_out;  ///< names runs of A and B without recall
 };
 
 Pairs read_pairs(std::span<const TracePart, 2> sides) {
     Runs a = read_runs(sides.subspan(0, 1)), b = read_runs(sides.subspan(1, 1));
     const std::vector<RunShares> of_a = shares_of(std::move(a.measured)), of_b = shares_of(std::move(b.measured));
     Pairs read;
-    read.left_out = std::move(a.left_out);
-    read.left_out.insert(read.left_out.end(), b.left_out.begin(), b.left_out.end());
+    std::ranges::move(b.left_out, std::back_inserter(a.left_out));
+    std::ranges::move(b.unknown, std::back_inserter(a.unknown));
+    read.text_of_left_out = text_of_left_out(a);
     const auto of = [](const std::vector<RunShares>& runs, const ShownRun& shown) {
         return std::find_if(runs.begin(), runs.end(),
                             [&](const RunShares& run) { return run.shown.index == shown.index; });
@@ -118,7 +133,7 @@ Figure make(std::span<const TracePart> parts) {
     figure.caption =
         "Recall: kept share of the B tokens to which the full run's answer attends most, where B is the run's budget. "
         "Left: mean over the heads of each layer; right: mean over the whole model.";
-    figure.caption += text_of_left_out(runs.left_out);
+    figure.caption += text_of_left_out(runs);
     return figure;
 }
 
@@ -160,7 +175,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
         "Kept share of the tokens to which the full run's answer attends most, by layer (left) and in the whole model "
         "(right): each run of A ({}) minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
-    figure.caption += text_of_left_out(pairs.left_out);
+    figure.caption += pairs.text_of_left_out;
     return figure;
 }
 

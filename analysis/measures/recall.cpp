@@ -92,9 +92,10 @@ Recall recall_of_run(std::span<const float> answer_attention, size_t n_kv_heads,
 }
 
 bool has_recall(const trace::Reader& reader, int prompt) {
-    const auto full = reader.full_run(prompt);
-    return full_run_with_answer_attention(reader, prompt) ||
-           (full && reader.has(trace::Place::of_run(prompt, *full), schema::run::recall));
+    if (full_run_with_answer_attention(reader, prompt)) return true;
+    for (int run = 0; run < reader.n_runs(prompt); ++run)
+        if (reader.has(trace::Place::of_run(prompt, run), schema::run::recall)) return true;
+    return false;
 }
 
 std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
@@ -105,7 +106,9 @@ std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std:
     const auto n_layers = static_cast<size_t>(reader.model().n_layers);
     std::vector<std::vector<double>> heads(runs.size());  // (L, R) of each run
     for (size_t i = 0; i < runs.size() && !full; ++i) {
-        const auto recorded = reader.read<float>(trace::Place::of_run(prompt, runs[i]), schema::run::recall);
+        const auto place = trace::Place::of_run(prompt, runs[i]);
+        if (!reader.has(place, schema::run::recall)) continue;
+        const auto recorded = reader.read<float>(place, schema::run::recall);
         heads[i].assign(recorded.begin(), recorded.end());
     }
     for (size_t layer = 0; layer < n_layers && full; ++layer) {

@@ -37,10 +37,11 @@ struct Recall {
 /// Returns the full run if it records `answer_attention`; otherwise nullopt.
 [[nodiscard]] std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
 
-/// Whether the recall of the prompt's runs is recorded, or can be computed from `answer_attention`.
+/// Whether the recall of a run of the prompt is recorded, or can be computed from `answer_attention`.
 [[nodiscard]] bool has_recall(const trace::Reader& reader, int prompt);
 
-/// Returns each run's recall at its own budget. @param runs finished runs of a prompt with has_recall()
+/// Returns each run's recall at its own budget; a run without recorded recall has no heads, and NaN for each layer.
+/// @param runs finished runs of a prompt with has_recall()
 /// @param kept entries of each run
 [[nodiscard]] std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
                                                  std::span<const std::shared_ptr<const trace::Kept>> kept);

@@ -108,3 +108,35 @@ TEST_CASE("a trace without answer attention has no recall") {
                       Contains("answer_attention") && Contains("make the trace again"));
     for (const Row& row : cost_table(reader, 0).rows) CHECK(row.cells.size() == cost_table(reader, 0).columns.size());
 }
+
+TEST_CASE("a run without recorded recall does not hide the recall of the others") {
+    const trace::sample::TemporaryFolder folder;
+    const trace::sample::Options o;
+    const auto prompt = trace::sample::prompt(o);
+    trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+    writer.write_model(trace::sample::model(o));
+    writer.write_prompt(0, prompt);
+    writer.write_run(0, 0, trace::sample::full_run(o, prompt));  // without recall
+    for (const int budget : {16, 24, 20}) {
+        auto run = trace::sample::selecting_run(o, prompt, "snapkv", budget);
+        if (budget != 24) run.recall.assign(3 * 2, budget == 16 ? 0.25F : 0.5F);
+        writer.write_run(0, budget == 16 ? 1 : budget == 24 ? 2 : 3, run);
+    }
+    writer.finish();
+    const trace::Reader reader(folder / "t.h5");
+    const Table runs = cost_table(reader, 0);
+    const auto column =
+        static_cast<size_t>(std::ranges::find(runs.columns, "recall", &Column::name) - runs.columns.begin());
+    CHECK(std::holds_alternative<std::monostate>(runs.rows[0].cells.at(column)));
+    CHECK(std::get<double>(runs.rows[1].cells.at(column)) == 0.25);
+    CHECK(std::holds_alternative<std::monostate>(runs.rows[2].cells.at(column)));
+    CHECK(std::get<double>(runs.rows[3].cells.at(column)) == 0.5);
+    const FigureDefinition& definition = figure_definition("recall");
+    const Figure figure = definition.make(reader, {});
+    CHECK(figure.legend.size() == 2);
+    CHECK_THAT(figure.caption, Contains("does not store their recall: " + run_label(reader.run(0, 2))));
+    CHECK(definition.numbers(reader, {}).rows.size() == 2 * (1 + 3 * 3));
+    FigureOptions options;
+    options.runs = {"2"};
+    CHECK_THROWS_WITH(definition.make(reader, options), Contains("no recall of " + run_label(reader.run(0, 2))));
+}
