@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
+#include "engine/prefill/evidence_ranges.h"
 #include "engine/recipe_json.h"
 #include "kernels/cpu_features.h"
 
@@ -35,6 +36,7 @@ nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt) {
                                     {"query_aware", prompt.query_aware},
                                     {"n_context", prompt.n_context}};
     if (!prompt.answers.empty()) entry["answers"] = prompt.answers;  // they determine the scores
+    if (!prompt.evidence.empty()) entry["evidence"] = ranges_of_evidence(prompt.evidence);
     if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
     // Earlier versions tokenized context and question separately, which can give other token ids.
     if (!prompt.question.empty()) entry["tokens"] = fingerprint_of_tokens(prompt.ids);

@@ -31,7 +31,8 @@ nlohmann::json list_of(const std::string& recipe_json, const char* name) {
 bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     if (!entry.is_object()) return false;
     nlohmann::json stored = entry;
-    for (auto* one : {&stored, &own}) one->erase("rendered");
+    for (auto* one : {&stored, &own})
+        for (const char* derived : {"rendered", "evidence"}) one->erase(derived);
     for (const char* later : {"special", "tokens"}) {
         if (stored.contains(later) || !own.contains(later)) continue;
         for (const char* key : {later, "n_context"}) own.erase(key);

@@ -26,6 +26,12 @@ void erase_extended_keys(nlohmann::json& recipe) {
     recipe.erase(recipe_keys::job);
 }
 
+void erase_evidence(nlohmann::json& recipe) {
+    if (!recipe.is_object() || !recipe.contains("prompts")) return;
+    for (nlohmann::json& entry : recipe["prompts"])
+        if (entry.is_object()) entry.erase("evidence");
+}
+
 bool has_lists(const nlohmann::json& recipe) {
     return recipe.is_object() && std::all_of(std::begin(lists), std::end(lists), [&](const char* name) {
                return recipe.contains(name) && recipe[name].is_array();
@@ -137,8 +143,14 @@ std::string short_setting(std::string_view key, const nlohmann::json& value) {
     return text.size() > most_characters ? "" : text;
 }
 
-bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole) {
+bool are_equal_recipes(nlohmann::json a, nlohmann::json b) {
+    for (auto* recipe : {&a, &b}) erase_evidence(*recipe);
+    return a == b;
+}
+
+bool can_extend_recipe_to(nlohmann::json part, nlohmann::json whole) {
     if (!has_lists(part) || !has_lists(whole)) return false;
+    for (auto* recipe : {&part, &whole}) erase_evidence(*recipe);
     const auto &runs = part["runs"], &all_runs = whole["runs"];
     if (runs.size() > all_runs.size() || !std::equal(runs.begin(), runs.end(), all_runs.begin())) return false;
     auto prompts = part["prompts"], all_prompts = whole["prompts"];
@@ -161,9 +173,10 @@ void name_stored_amount(nlohmann::json& recipe) {
     if (!amount.empty() && !recipe.contains("stored")) recipe["stored"] = amount;
 }
 
-std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace) {
-    const nlohmann::json there = recipe_there(trace);
+std::string recipe_difference(nlohmann::json recipe, const std::filesystem::path& trace) {
+    nlohmann::json there = recipe_there(trace);
     if (!there.is_object() || !recipe.is_object()) return {};
+    for (auto* one : {&there, &recipe}) erase_evidence(*one);
     auto rest = there, wanted_rest = recipe;
     name_stored_amount(rest);
     std::vector<std::string> found, lacking;

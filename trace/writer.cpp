@@ -42,7 +42,7 @@ nlohmann::json parse_recipe(std::string_view text) {
 
 bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
     const auto parsed = bounded_json::parse_or_discard(other);
-    return !parsed.is_discarded() && parsed == recipe;
+    return !parsed.is_discarded() && are_equal_recipes(parsed, recipe);
 }
 
 enum class Found { nothing, same, part, other };  ///< part: the found recipe is a part of the wanted recipe

@@ -13,6 +13,7 @@
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/files/checkpoint_error.h"
+#include "engine/prefill/evidence_ranges.h"
 #include "engine/tokenizer/tokens_of_ranges.h"
 #include "trace/creation_time.h"
 
@@ -319,6 +320,10 @@ void complete_stored_prompt(Prompt& stored, const Model& model, const trace::Rea
             mark_tokens(stored, {stored.text, question_begin}, encoding, find_phrases(stored.context, stored.answers),
                         {});
     }
+    // The evidence of a task's sample can be more than its answers.
+    if (recipe_entry.contains("evidence"))
+        if (auto evidence = evidence_of_ranges(recipe_entry["evidence"], stored.n_context))
+            stored.evidence = std::move(*evidence);
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);
 }

@@ -100,8 +100,10 @@ class BothWays(ProgramTest):
                     of_sample = trace["results/prompts"][:]
                     self.assertEqual(int(trace["prompts/0"].attrs["query_aware"]), seen)
                 in_task = [row for row in both if row["question_seen"] == seen and row["sample_id"] == b"niah-150-0.5-1"]
-                for column in ("prediction", "prompt_hash", "sample_hash", "kept_share", "coverage", "answers_json"):
+                for column in ("prediction", "prompt_hash", "sample_hash", "kept_share", "coverage", "answers_json", "evidence_kept",
+                               "evidence_gone", "metric", "scored_as", "score"):
                     self.assertEqual([row[column] for row in of_sample], [row[column] for row in in_task], column)
+                self.assertLess(of_sample[1]["evidence_kept"], 1)
         self.refuses(2, ["no sample is named 'niah-1'", "niah-150-0.5-0"], "run", "-m", HF_MODEL, "--prompt-from", "both.h5:niah-1",
                      "--policy", "h2o", "--budget", 32, "-o", "none.h5")
         self.refuses(2, ["no sample is named 'niah-150-0.5-0, question hidden'"], "run", "-m", HF_MODEL, "--prompt-from",
@@ -118,6 +120,12 @@ class BothWays(ProgramTest):
         said = self.refuses(1, ["both.h5", "the command omits --query-aware both"], "eval", "-m", HF_MODEL, "--lengths", 150,
                             "--depths", 0.5, "--samples", 2, "--policy", "h2o", "--budget", 32, "-n", 4, "-o", "both.h5")
         self.assertNotIn("omits the prompt", said)
+        # Recipes of earlier versions lack the evidence.
+        with h5py.File(self.path("hidden.h5"), "r+") as trace:
+            recipe = json.loads(trace.attrs["recipe_json"])
+            self.assertTrue(all(entry.pop("evidence") for entry in recipe["prompts"]))
+            trace.attrs["recipe_json"] = json.dumps(recipe)
+        self.assertIn("already contains", self.evaluate("hidden.h5", "off", 2).stderr)
         # A trace whose questions are hidden gains the samples whose questions policies see, and further samples.
         self.evaluate("grown.h5", "off")
         before = self.rows("grown.h5")
@@ -287,6 +295,22 @@ class LongBench(ProgramTest):
                           (b"qasper_e/4-8k", b"qa_f1_score")])
         self.assertEqual({(row["scored_as"], row["status"]) for row in rows}, {(b"longbench", b"complete")})
 
+    def test_a_sample_that_is_run_again_has_the_score_of_the_task(self):
+        """The scorer of trec depends on the sample's classes, so other predictions than the task's have no score."""
+        self.path("trec.jsonl").write_text(self.of_set["trec"])
+        self.made(*self.eval("longbench", "trec.jsonl", "trec.h5"), "-q")
+        again = ("run", "-m", HF_MODEL, "-n", 4, "-t", 1, "--policy", "h2o", "--budget", 64, "-q")
+        self.made(*again, "--prompt-from", "trec.h5:trec-1", "--policy", "streaming-llm", "-o", "trec-again.h5")
+        self.made(*again, "--prompt-from", "trec-again.h5:0", "--record", "rows", "-o", "trec-third.h5")
+        of_task = self.rows("trec.h5", "longbench")
+        for name in "trec-again.h5", "trec-third.h5":
+            with self.subTest(name):
+                rows = self.rows(name, "prompts")
+                for column in ("prediction", "metric", "scored_as", "score", "answers_json"):
+                    self.assertEqual(rows[column][:2].tolist(), of_task[column].tolist(), column)
+                for row in rows[2:]:
+                    self.assertEqual(row["score"] != row["score"], row["prediction"] not in of_task["prediction"])
+
     def test_a_folder_of_sets(self):
         self.path("data").mkdir()
         for name in ("qasper", "samsum"):
@@ -333,6 +357,15 @@ class OtherBenchmarks(ProgramTest):
                 with h5py.File(self.path(f"{task}.h5")) as trace:
                     row = trace[f"results/{task}"][0]
                 self.assertEqual((row["metric"], row["scored_as"], row["status"]), (metric, scored_as, b"complete"))
+                self.made("run", "-m", HF_MODEL, "--prompt-from", f"{task}.h5:{row['sample_id'].decode()}", "-n", 2, "--policy",
+                          "streaming-llm", "--budget", 32, "-t", 1, "-o", f"{task}-again.h5", "-q")
+                with h5py.File(self.path(f"{task}-again.h5")) as trace:
+                    again = trace["results/prompts"][:]
+                for column in "prediction", "metric", "scored_as", "score":
+                    self.assertEqual(again[0][column], row[column], column)
+                self.assertEqual(set(again["metric"]), {metric})
+                if task in ("gsm8k", "math500", "aime"):  # the scorer does not depend on the sample
+                    self.assertEqual(again["score"].tolist(), [0, 0])
 
     def test_an_option_has_the_choices_of_its_task(self):
         path = SOURCE / "tests" / "data" / "loogle" / "shortdep_qa.jsonl"

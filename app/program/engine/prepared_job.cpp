@@ -115,8 +115,10 @@ std::string left_out_warning(const RunJob& job, const std::string& reason) {
     return reason + (job.task ? ". This sample is left out" : ". This prompt is left out");
 }
 
+std::filesystem::path trace_of_prompts(const RunJob& job) { return prompt_source(job.prompt_from).trace; }
+
 void check_prompt_trace_is_readable(const RunJob& job) {
-    if (!job.prompt_from.empty()) trace::Reader(prompt_source(job.prompt_from).trace);
+    if (!job.prompt_from.empty()) trace::Reader(trace_of_prompts(job));
 }
 
 namespace {

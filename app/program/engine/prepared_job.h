@@ -55,6 +55,9 @@ struct RunOutcome {
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
 void check_prompt_trace_is_readable(const RunJob& job);
 
+/// Returns the path of the trace in `prompt_from`, which is not empty.
+[[nodiscard]] std::filesystem::path trace_of_prompts(const RunJob& job);
+
 /// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
 void remove_part_folder_without_results(const std::filesystem::path& output);
 

@@ -17,7 +17,7 @@ constexpr std::string_view prompt_table = trace::schema::root::prompt_results;
 
 /// Returns the rows of a prompt of the trace, with the columns that the job determines.
 std::vector<trace::ResultRow> rows_of_recorded_prompt(const PreparedJob& prepared, const trace::Reader& reader,
-                                                      int prompt, const Warn& warn) {
+                                                      int prompt, const RecordedScores& scores, const Warn& warn) {
     const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
     // The runs of an earlier command may be damaged.
     const auto on_damage = [&](const trace::TraceError& error) {
@@ -29,7 +29,10 @@ std::vector<trace::ResultRow> rows_of_recorded_prompt(const PreparedJob& prepare
         rows[i].requested_budget = prepared.plans.at(run).budget.text();
         rows[i].sample_hash = asked.sample_hash;
         rows[i].context_hash = asked.context_hash;
-        if (!asked.answers.empty()) engine::add_score(rows[i], engine::string_match_part(), asked.answers);
+        if (const auto recorded = scores.scorer_of(rows[i]))
+            engine::add_score(rows[i], *recorded, asked.answers);
+        else if (!asked.answers.empty())
+            engine::add_score(rows[i], engine::string_match_part(), asked.answers);
     }
     return rows;
 }
@@ -40,16 +43,17 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
                            const Warn& warn) {
     const trace::Reader reader(trace::part_folder_of(prepared.job.output), progress.stop_token());
     progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
+    const RecordedScores scores(prepared);
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        std::ranges::move(rows_of_recorded_prompt(prepared, reader, prompt, warn), std::back_inserter(rows));
+        std::ranges::move(rows_of_recorded_prompt(prepared, reader, prompt, scores, warn), std::back_inserter(rows));
         progress.advance(prompt + 1);
     }
     writer.write_results(prompt_table, 0, rows);
 }
 
 RowsOnly::RowsOnly(const PreparedJob& prepared, trace::Writer& writer, const Warn& warn)
-    : prepared_(prepared), writer_(writer), warn_(warn) {
+    : prepared_(prepared), scores_(prepared), writer_(writer), warn_(warn) {
     // A killed command may have written the rows of a prompt and left the prompt.
     for (int prompt = 0; prompt < static_cast<int>(prepared.prompts.size()); ++prompt)
         if (has_rows(prompt)) writer.remove_prompt(prompt);
@@ -63,7 +67,7 @@ void RowsOnly::replace(const std::vector<int>& prompts) {
     for (int i = 0; i < reader.n_prompts(); ++i) {
         const int prompt = reader.prompt_number(i);
         if (std::ranges::find(prompts, prompt) == prompts.end() || has_rows(prompt)) continue;
-        writer_.write_results(prompt_table, prompt, rows_of_recorded_prompt(prepared_, reader, i, warn_));
+        writer_.write_results(prompt_table, prompt, rows_of_recorded_prompt(prepared_, reader, i, scores_, warn_));
     }
     for (const int prompt : prompts) writer_.remove_prompt(prompt);
 }

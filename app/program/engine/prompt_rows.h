@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/program/engine/prepared_job.h"
+#include "app/program/engine/recorded_scores.h"
 #include "engine/common/progress.h"
 #include "trace/writer.h"
 
@@ -32,6 +33,7 @@ class RowsOnly {
     void copy_rows_of_complete_trace();
 
     const PreparedJob& prepared_;
+    const RecordedScores scores_;
     trace::Writer& writer_;
     const Warn& warn_;
 };
