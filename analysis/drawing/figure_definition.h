@@ -27,6 +27,7 @@ struct NothingToShow : std::runtime_error {
 
 /// Choice of runs: an index in the prompt, or a text with a label, a run number or a policy (for all its runs).
 using RunChoice = std::variant<std::string, int>;
+[[nodiscard]] std::string name_of(const RunChoice& choice);
 
 struct TokenRange {
     int64_t first = 0;

@@ -120,6 +120,8 @@ Chosen choose(std::span<const TracePart> parts) {
     if (!chosen.x.is_budget() && has_several(results, &Result::budget)) chosen.request.rows = {"policy", "budget"};
     const std::string blocks = options.own_text("blocks", has_several(results, &Result::task) ? "task" : "none");
     chosen.request.blocks = blocks == "none" ? "" : blocks;
+    if (asks_in_both_ways(results) && blocks != "question" && chosen.request.columns != "question")
+        chosen.request.rows.emplace_back("question");
     const auto has_point = [&](const Result& result) {
         if (result.is_full() && chosen.x.is_budget()) return false;
         const double x = chosen.x.setting ? chosen.x.setting->value(result).number : chosen.x.scalar->value(result);
@@ -210,7 +212,7 @@ Figure make(std::span<const TracePart> parts) {
                 if (!estimate) continue;
                 Rule rule;
                 rule.value = estimate->value;
-                rule.label = summary.rows[row].front().label;
+                rule.label = summary.row_label(row);
                 rule.style = styles[row];
                 rule.style.marker = Marker::none;
                 rule.style.dash = Dash::dashed;
@@ -291,7 +293,7 @@ FigureDefinition results_curves_figure() {
         {"results-curves",
          "Curves of results",
          "Means over prompts or task samples, over the budget, the length, a parameter or another number",
-         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+         {{"runs", names_of_results_help},
           {"y", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
           {"over",
            "x axis: budget, length, depth, a parameter, or a number such as coverage; default: budget",

@@ -19,6 +19,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/verdicts.h"
 #include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 #include "common/counted.h"
@@ -427,7 +428,7 @@ FigureDefinition task_scores_figure() {
         "task-scores",
         "Task scores",
         "Scores of a `kvscope eval` task by policy and budget, or by needle depth and text length",
-        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+        {{"runs", names_of_results_help},
          {"source",
           "table (default): policies by budgets, with 95 % intervals; curves: scores by budget; depths: maps of text "
           "length by needle depth, one per setting and budget (if there are too many, only the last budget)",

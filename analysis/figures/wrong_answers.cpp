@@ -191,7 +191,7 @@ FigureDefinition wrong_answers_figure() {
     return of_results<make, numbers>({"wrong-answers",
                                       "Causes of wrong answers",
                                       "Causes of wrong answers to samples that the full run answers rightly",
-                                      {{"runs", "policies, settings, or settings at a budget; default: all"}},
+                                      {{"runs", names_of_results_help}},
                                       check});
 }
 

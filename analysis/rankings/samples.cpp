@@ -12,6 +12,7 @@
 #include "analysis/ranking.h"
 #include "analysis/results/result.h"
 #include "analysis/runs/row_settings.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/runs/task_scores.h"
 #include "common/bounded_json.h"
 #include "common/hidden_question.h"
@@ -86,14 +87,16 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
                  const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
+    std::vector<bool> are_chosen;  // by group
+    for (const TaskGroup& group : groups) are_chosen.push_back(is_chosen(group, options));
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
     SharedText last_answers;
     std::string expected;
     for (size_t i = 0; i < results.size(); ++i) {
+        if (!are_chosen[settings.rows[i].group]) continue;
         const TaskGroup& group = groups[settings.rows[i].group];
-        if (!is_chosen(group, options)) continue;
         const trace::ResultRow& row = results[i];
         const auto control = full.find(settings.rows[i].sample);
         const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
@@ -147,7 +150,7 @@ FigureDefinition samples_figure() {
         "samples", "Samples and prompts",
         "Samples of a task, or prompts, ranked by the score that a run loses against the full run, or without a score "
         "by KL(full ‖ run), with question, expected answer and answers",
-        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"}});
+        {{"runs", names_of_results_help}});
     definition.is_of_prompt = [](const FigureOptions&) { return false; };
     definition.runs_are_settings = true;
     return definition;

@@ -6,26 +6,24 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
+#include "analysis/results/settings.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_choice.h"
-#include "policies/registry/registry.h"
+#include "common/hidden_question.h"
+#include "policies/registry/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {
 
-bool is_chosen(const Result& result, const FigureOptions& options) {
-    return options.runs.empty() || std::ranges::any_of(options.runs, [&](const RunChoice& choice) {
-               const auto* called = std::get_if<std::string>(&choice);
-               const std::string name = called ? *called : std::to_string(std::get<int>(choice));
-               const auto label = options.setting_labels.find(result.setting);
-               if (label != options.setting_labels.end() && name == label->second) return true;
-               return name == result.row.policy || name == result.setting ||
-                      policies::same_run_label(result.setting + " @ " + result.budget, name);
-           });
+/// Returns "snapkv", or "snapkv, question seen" if policies saw the question in some rows only.
+std::string label_of(const Result& result, bool is_in_both_ways) {
+    if (!is_in_both_ways || result.row.question_seen < 0) return result.setting;
+    return result.setting + std::string(result.row.question_seen ? seen_question_suffix : hidden_question_suffix);
 }
 
 }  // namespace
@@ -99,12 +97,20 @@ std::vector<Result> results_of_traces(std::span<const TracePart> parts) {
 }
 
 void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
-    std::set<std::string> settings;
-    for (const Result& result : results) settings.insert(result.setting);
-    std::erase_if(results, [&](const Result& result) { return !is_chosen(result, options); });
+    if (options.runs.empty()) return;
+    std::vector<RunName> names;
+    for (const RunChoice& choice : options.runs) names.emplace_back(name_of(choice));
+    std::set<std::string> labels;
+    const bool is_in_both_ways = asks_in_both_ways(results);
+    for (const Result& result : results) labels.insert(label_of(result, is_in_both_ways));
+    std::erase_if(results, [&](const Result& result) {
+        return std::ranges::none_of(
+            names, [&](const RunName& name) { return match_name(name, result, options.setting_labels).has_value(); });
+    });
     if (results.empty())
-        throw FigureError(
-            fmt::format("the results have none of the chosen settings; they have {}", fmt::join(settings, ", ")));
+        throw FigureError(fmt::format("the results have none of the chosen settings {}; they have {}",
+                                      fmt::join(options.runs | std::views::transform(name_of), ", "),
+                                      policies::joined({labels.begin(), labels.end()})));
 }
 
 std::vector<Result> chosen_results(std::span<const TracePart> parts) {

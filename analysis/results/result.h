@@ -44,7 +44,7 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
 /// @throws NothingToShow if there are no results; FigureError if the prompt does not exist
 [[nodiscard]] std::vector<Result> results_of_traces(std::span<const TracePart> parts);
 
-/// Removes the results that `options.runs` does not name. Names are policies, settings, or settings at a budget.
+/// Removes the results that `options.runs` does not name (RunName).
 /// @throws FigureError if no result is left
 void keep_chosen(std::vector<Result>& results, const FigureOptions& options);
 

@@ -117,6 +117,22 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
                                   policies::did_you_mean(wanted, known), policies::joined(known)));
 }
 
+std::optional<std::set<std::string>> match_name(const RunName& name, const Result& result,
+                                                const std::map<std::string, std::string>& labels) {
+    static const std::vector<Setting> others = [] {
+        std::vector<Setting> settings;
+        for (const char* other : {"question", "model", "dtype", "task", "subset", "length", "depth", "batch"})
+            settings.push_back(setting_named(other, {}));
+        return settings;
+    }();
+    DescribedRun run{result.row.policy, {result.setting}, result.budget, result.trace};
+    if (const auto renamed = labels.find(result.setting); renamed != labels.end())
+        run.settings.push_back(renamed->second);
+    if (name.has_others())
+        for (const Setting& other : others) run.others.emplace_back(other.name, other.value(result).label);
+    return name.match(run);
+}
+
 std::string setting_without(const Result& result, const std::string& parameter) {
     try {
         policies::PolicySpec spec = policies::policy_from_record(result.row.policy, result.row.parameters_json);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "analysis/results/result.h"
+#include "analysis/runs/run_name.h"
 
 namespace kvscope::analysis {
 
@@ -37,6 +40,10 @@ struct Setting {
 /// @throws FigureError with the known names if there is no such setting, and no row has such a parameter
 [[nodiscard]] Setting setting_named(std::string_view name, std::span<const Result> results,
                                     const std::map<std::string, std::string>& labels = {});
+
+/// Returns what RunName::match() returns. @param labels new labels of policy settings (FigureOptions::setting_labels)
+[[nodiscard]] std::optional<std::set<std::string>> match_name(const RunName& name, const Result& result,
+                                                              const std::map<std::string, std::string>& labels);
 
 /// Returns the policy setting without one parameter: "snapkv" for "snapkv:window=8" and "window".
 [[nodiscard]] std::string setting_without(const Result& result, const std::string& parameter);

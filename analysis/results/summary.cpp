@@ -15,7 +15,6 @@
 #include "analysis/runs/task_scores.h"
 #include "common/counted.h"
 #include "policies/registry/name_matching.h"
-#include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -121,10 +120,12 @@ struct Grouping {
         return text;
     }
     bool belongs_to_all(const Result& run) const { return full_has_all && run.is_full(); }
-    /// Whether a run of the reference setting belongs to the i-th values, apart from the policy and its parameters.
-    bool matches_reference(size_t i, const Result& run) const {
+    /// Whether a run of the reference belongs to the i-th values, apart from the policy, its parameters and the
+    /// settings that the reference names.
+    bool matches_reference(size_t i, const Result& run, const std::set<std::string>& named) const {
         for (size_t k = 0; k < settings.size(); ++k) {
-            const bool fits = settings[k].of_policy || (settings[k].full_has_all && run.is_full()) ||
+            const bool fits = settings[k].of_policy || named.contains(settings[k].name) ||
+                              (settings[k].full_has_all && run.is_full()) ||
                               settings[k].value(run).label == values[i][k].label;
             if (!fits) return false;
         }
@@ -160,29 +161,40 @@ Grouping grouping_of(std::vector<Setting> settings, bool are_rows, std::span<con
     return grouping;
 }
 
-/// Returns the recorded setting that `name` means: a setting, its new label, or a policy with one setting.
-std::string reference_setting(const std::string& name, std::span<const Result> results,
-                              const std::map<std::string, std::string>& labels) {
-    std::vector<std::string> settings;
-    std::set<std::string> of_policy;
-    std::string canonical = name;
-    try {
-        canonical = policies::parse_policy(name).label();
-    } catch (const policies::ParameterError&) {
-        // The name may be a new label, or a policy of another program.
-    }
+/// The runs with which others are compared.
+struct Reference {
+    std::set<const Result*> runs;
+    std::set<std::string> named;  ///< settings that the name contains, so that all runs are compared with their values
+    std::string label;            ///< "snapkv", "snapkv @ 64, question seen"
+};
+
+/// Finds the runs that a name means: those of a policy setting, or of a policy with one setting.
+Reference reference_called(const std::string& text, std::span<const Result> results,
+                           const std::map<std::string, std::string>& labels) {
+    const RunName name(text);
+    Reference of_setting, of_policy;
+    std::set<std::string> settings, matched;
+    std::string setting;
     for (const Result& run : results) {
-        if (std::ranges::find(settings, run.setting) == settings.end()) settings.push_back(run.setting);
-        if (run.row.policy == name) of_policy.insert(run.setting);
+        settings.insert(run.setting);
+        auto named = match_name(name, run, labels);
+        if (!named) continue;
+        const bool is_by_policy = named->erase("policy") > 0;
+        Reference& found = is_by_policy ? of_policy : of_setting;
+        found.runs.insert(&run);
+        found.named = *std::move(named);
+        if (is_by_policy) matched.insert(run.setting);
+        if (!is_by_policy || of_setting.runs.empty()) setting = run.setting;
     }
-    for (const std::string& setting : settings) {
-        const auto renamed = labels.find(setting);
-        if (setting == name || setting == canonical || (renamed != labels.end() && renamed->second == name))
-            return setting;
+    Reference& found = of_setting.runs.empty() ? of_policy : of_setting;
+    if (found.runs.empty() || (&found == &of_policy && matched.size() > 1)) {
+        const std::vector<std::string> known(settings.begin(), settings.end());
+        throw FigureError(fmt::format("the results have no policy setting '{}'.{} There are {}", text,
+                                      policies::did_you_mean(text, known), policies::joined(known)));
     }
-    if (of_policy.size() == 1) return *of_policy.begin();
-    throw FigureError(fmt::format("the results have no policy setting '{}'.{} There are {}", name,
-                                  policies::did_you_mean(name, settings), policies::joined(settings)));
+    const auto renamed = labels.find(setting);
+    found.label = !found.named.empty() ? text : renamed == labels.end() ? setting : renamed->second;
+    return found;
 }
 
 /// An origin of a run's numbers.
@@ -350,17 +362,14 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
         summary.row_settings.push_back(setting_named(name, results, request.labels));
     summary.column_setting = optional_setting(request.columns, results, request.labels);
     summary.block_setting = optional_setting(request.blocks, results, request.labels);
-    std::string reference;
+    Reference reference;
     if (!request.against.empty() && summary.scalar->is_cost)
         throw FigureError(
             fmt::format("{} has medians, but --against compares means: choose another number, or omit "
                         "--against",
                         summary.scalar->name));
-    if (!request.against.empty()) {
-        reference = reference_setting(request.against, results, request.labels);
-        const auto renamed = request.labels.find(reference);
-        summary.against = renamed == request.labels.end() ? reference : renamed->second;
-    }
+    if (!request.against.empty()) reference = reference_called(request.against, results, request.labels);
+    summary.against = reference.label;
 
     const Grouping rows = grouping_of(summary.row_settings, true, results);
     const Grouping columns = grouping_of(as_list(summary.column_setting), false, results);
@@ -373,13 +382,10 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
     const auto index = [&](size_t block, size_t row, size_t column) {
         return (block * rows.values.size() + row) * columns.values.size() + column;
     };
-    Runs references;
-    for (const Result& run : results) {
-        if (!reference.empty() && run.setting == reference) references.push_back(&run);
+    for (const Result& run : results)
         for (const size_t block : blocks.places_of(run))
             for (const size_t row : rows.places_of(run))
                 for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
-    }
 
     // Rows that divide the samples have other samples by definition.
     const std::set<std::string_view> of_samples = {"task", "subset", "length", "depth", "batch"};
@@ -404,16 +410,17 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 if (!cell.has_rows) continue;
                 cell.is_full = std::ranges::all_of(runs[i], [](const Result* run) { return run->is_full(); });
                 cell.is_reference =
-                    std::ranges::all_of(runs[i], [&](const Result* run) { return run->setting == reference; });
+                    std::ranges::all_of(runs[i], [&](const Result* run) { return reference.runs.contains(run); });
                 cell.n_failed = static_cast<size_t>(
                     std::ranges::count_if(runs[i], [](const Result* run) { return !run->is_complete(); }));
                 const ValuesBySample values = values_of(runs[i], *summary.scalar);
                 cell.estimate = estimate_of(values, *summary.scalar);
-                if (cell.is_reference || references.empty()) continue;
+                if (cell.is_reference || reference.runs.empty()) continue;
                 Runs compared;
-                for (const Result* run : references)
-                    if (blocks.matches_reference(block, *run) && rows.matches_reference(row, *run) &&
-                        columns.matches_reference(column, *run))
+                for (const Result* run : reference.runs)
+                    if (blocks.matches_reference(block, *run, reference.named) &&
+                        rows.matches_reference(row, *run, reference.named) &&
+                        columns.matches_reference(column, *run, reference.named))
                         compared.push_back(run);
                 if (const auto paired = difference_of(values, values_of(compared, *summary.scalar))) {
                     cell.comparison = Comparison{*paired};

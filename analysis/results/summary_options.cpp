@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/results/verdicts.h"
+#include "analysis/runs/run_name.h"
 #include "common/split.h"
 
 namespace kvscope::analysis {
@@ -31,7 +32,7 @@ std::string none_is_empty(std::string name) { return name == "none" ? "" : std::
 
 std::vector<FigureOption> summary_options() {
     return {
-        {"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+        {"runs", names_of_results_help},
         {"cells",
          "the averaged number; default: score if known, otherwise kl, or first_token_s for times",
          scalar_names(),
@@ -45,7 +46,11 @@ std::vector<FigureOption> summary_options() {
          "policy"},
         {"columns", "setting of the columns, or none; default: budget"},
         {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
-        {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}};
+        {"against",
+         "policy setting, or label of a table, with which all others are compared; default: none",
+         {},
+         {},
+         "full"}};
 }
 
 ChosenResults chosen_and_judged_results(std::span<const TracePart> parts) {

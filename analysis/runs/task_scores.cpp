@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/runs/row_settings.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/statistics/paired_difference.h"
 #include "common/counted.h"
 #include "common/hidden_question.h"
@@ -75,7 +76,7 @@ std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> grou
 std::string TaskGroup::distinct(const std::string& name) const {
     std::string text = name;
     if (!model.empty()) text += ", " + model;
-    if (question_seen) text += *question_seen ? ", question seen" : hidden_question_suffix;
+    if (question_seen) text += *question_seen ? seen_question_suffix : hidden_question_suffix;
     return text;
 }
 
@@ -87,15 +88,15 @@ GroupNames names_of(const TaskGroup& group, const FigureOptions& options) {
 
 bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
     if (options.runs.empty()) return true;
-    const GroupNames names = names_of(group, options);
-    return std::ranges::any_of(options.runs, [&](const RunChoice& choice) {
-        const auto* called = std::get_if<std::string>(&choice);
-        const std::string name = called ? *called : std::to_string(std::get<int>(choice));
-        if (name == group.policy || name == group.setting) return true;
-        for (const std::string& own : {group.label(), names.whole, names.shown})
-            if (name == own || policies::same_run_label(own + " @ " + group.budget, name)) return true;
-        return policies::same_run_label(group.setting + " @ " + group.budget, name);
-    });
+    DescribedRun run{group.policy, {group.setting, short_name(group.setting)}, group.budget};
+    if (const auto renamed = options.setting_labels.find(group.setting); renamed != options.setting_labels.end())
+        run.settings.push_back(renamed->second);
+    if (!group.model.empty()) run.others.emplace_back("model", group.model);
+    if (group.question_seen)
+        run.others.emplace_back("question",
+                                (*group.question_seen ? seen_question_suffix : hidden_question_suffix).substr(2));
+    return std::ranges::any_of(
+        options.runs, [&](const RunChoice& choice) { return RunName(name_of(choice)).match(run).has_value(); });
 }
 
 std::string score_text(const Estimate& score, std::string (*number_text)(double)) {

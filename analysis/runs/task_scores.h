@@ -57,8 +57,7 @@ struct GroupNames {
 
 [[nodiscard]] GroupNames names_of(const TaskGroup& group, const FigureOptions& options);
 
-/// Whether `options.runs` is empty or names the group: its policy, its setting, or either of its names, alone or with
-/// the budget ("snapkv @ 64").
+/// Whether `options.runs` is empty or names the group (RunName).
 [[nodiscard]] bool is_chosen(const TaskGroup& group, const FigureOptions& options);
 
 /// Formats a mean and its interval, "0.50 [0.30, 0.70]". Scores of one context have no interval.

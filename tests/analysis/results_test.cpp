@@ -511,6 +511,51 @@ TEST_CASE("rows with a seen and with a hidden question are never averaged togeth
     CHECK(overview_of_results(results).rows.size() == 4);
 }
 
+TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
+    Rows rows;
+    for (const int64_t seen : {1, 0})
+        for (auto& row : rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 32, {1, 2}}, {"h2o", 16, {2, 5}}})) {
+            row.question_seen = seen;
+            row.sample_hash = std::to_string(row.length);
+            row.kl += seen == 0 && row.policy != "full" ? 1 : 0;
+            rows.push_back(row);
+        }
+    const auto results = results_of(rows);
+    const auto n_chosen = [&](const std::string& name) {
+        auto chosen = results;
+        FigureOptions options;
+        options.runs = {name};
+        options.setting_labels = {{"h2o", "H2O, ours"}};
+        keep_chosen(chosen, options);
+        return chosen.size();
+    };
+    const Table overview = overview_of_results(results);
+    REQUIRE(overview.rows.size() == 8);
+    for (const Row& row : overview.rows) CHECK(n_chosen(std::get<std::string>(row.cells.front())) == 2);
+    CHECK(n_chosen("snapkv") == 8);
+    CHECK(n_chosen("snapkv, question seen") == 4);
+    CHECK(n_chosen("question hidden, snapkv") == 4);
+    CHECK(n_chosen("snapkv, question hidden @ 32") == 2);
+    CHECK(n_chosen("snapkv, 100 @ 32") == 2);  // a sample's length
+    CHECK(n_chosen("H2O, ours, question seen") == 2);
+    CHECK_THROWS_WITH(n_chosen("h2o, question see"),
+                      Contains("h2o, question see; they have full, question hidden, full, question seen, h2o"));
+
+    SummaryRequest request = summary_request({}, {results, {}});
+    request.against = "snapkv, question seen";
+    const Summary summary = summarize(results, request);
+    CHECK(summary.against == "snapkv, question seen");
+    CHECK(cell_of(summary, "snapkv, question seen", "16").is_reference);
+    CHECK(cell_of(summary, "snapkv, question hidden", "16").comparison->paired.estimate.mean == 1);
+    CHECK(cell_of(summary, "h2o, question hidden", "16").comparison->paired.estimate.mean == 2.5);
+    request.against = "snapkv @ 32, question hidden";
+    CHECK(cell_of(summarize(results, request), "h2o, question seen", "16").comparison->paired.estimate.mean == 1);
+    CHECK(cell_of(summarize(results, request), "snapkv, question hidden", "16").comparison->paired.estimate.mean ==
+          0.5);
+    request.against = "snapkv";  // asked in the same way
+    CHECK(cell_of(summarize(results, request), "h2o, question hidden", "16").comparison->paired.estimate.mean == 1.5);
+}
+
 TEST_CASE("the overview of a trace leaves out unknown numbers", "[results]") {
     const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"h2o", 16, {2, 5}}}));
     const Table table = overview_of_results(results);

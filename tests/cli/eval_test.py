@@ -109,6 +109,17 @@ class BothWays(ProgramTest):
         self.refuses(2, ["no sample is named 'niah-150-0.5-0, question hidden'"], "run", "-m", HF_MODEL, "--prompt-from",
                      "seen.h5:niah-150-0.5-0, question hidden", "--policy", "h2o", "--budget", 32, "-o", "none.h5")
         self.made("export", "both.h5", "--figure", "results-table", "-o", "both.csv")
+        for figure in "results-table", "results-curves", "task-scores":
+            self.made("export", "both.h5", "--figure", figure, "--run", "h2o, question seen", "-o", f"{figure}.csv")
+            self.assertNotIn("hidden", self.path(f"{figure}.csv").read_text())
+        self.made("export", "both.h5", "--figure", "results-curves", "-o", "curves.csv")
+        self.assertEqual({row["question"] for row in csv_rows(self.path("curves.csv").read_text())},
+                         {"question seen", "question hidden"})
+        self.made("export", "both.h5", "--figure", "results-table", "--cells", "kl", "--against", "h2o, question seen", "-o",
+                  "against.csv")
+        compared = {(row["policy"], row["question"]): row["comparison"] for row in csv_rows(self.path("against.csv").read_text())}
+        self.assertEqual(compared["h2o", "question seen"], "reference")
+        self.assertNotEqual(compared["h2o", "question hidden"], "")
         ranked = json.loads(self.made("export", "both.h5", "--ranking", "samples", "--run", "h2o, question hidden @ 32", "--format",
                                       "json").stdout)
         self.assertEqual([row["policy"] for row in ranked], ["h2o, question hidden"] * 2)

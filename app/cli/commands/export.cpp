@@ -214,14 +214,17 @@ void require_known_runs(const std::vector<trace::Reader>& readers, const analysi
 }
 
 /// Checks prompt, layers, heads and runs. Without this check, `all` would omit figures instead of reporting an error.
-void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options,
+                  const std::vector<const analysis::FigureDefinition*>& definitions) {
     for (const auto& reader : readers) {
         if (reader.n_prompts() == 0) continue;
         analysis::check_prompt(reader, options.prompt);
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
     }
-    if (!options.runs.empty()) require_known_runs(readers, options);
+    const bool name_settings =
+        std::ranges::all_of(definitions, [](const auto* definition) { return definition->runs_are_settings; });
+    if (!options.runs.empty() && !name_settings) require_known_runs(readers, options);
 }
 
 class FigureOfTraces {
@@ -551,7 +554,7 @@ std::function<int()> declare(CLI::App& app) {
             arguments->options.setting_labels = analysis::new_labels_of_settings(readers, arguments->renames);
             readers = analysis::rename_runs(readers, arguments->renames);
         }
-        check_ranges(readers, arguments->options);
+        check_ranges(readers, arguments->options, definitions);
         say_prompts(*arguments, readers, definitions);
         if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
         export_one(*arguments, readers, *definitions.front());

@@ -1,0 +1,73 @@
+#include "analysis/runs/run_name.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "policies/registry/registry.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::string_view separator = ", ";
+
+/// Removes a label and its separator. Returns whether the text contained the label.
+bool remove_label(std::string& text, const std::string& label) {
+    const std::string after = std::string(separator) + label;
+    for (size_t at = text.find(after); at != std::string::npos; at = text.find(after, at + 1)) {
+        const std::string_view rest = std::string_view(text).substr(at + after.size());
+        if (!rest.empty() && !rest.starts_with(separator) && !rest.starts_with('@') && !rest.starts_with(" @"))
+            continue;
+        text.erase(at, after.size());
+        return true;
+    }
+    if (!text.starts_with(label + std::string(separator))) return false;
+    text.erase(0, label.size() + separator.size());
+    return true;
+}
+
+/// Adds the settings that a text without further settings contains. Returns false if it is not a name of the run.
+bool add_settings(std::set<std::string>& named, const std::string& text, const DescribedRun& run) {
+    if (std::ranges::find(run.settings, text) != run.settings.end()) return true;
+    if (text == run.policy) {
+        named.insert("policy");
+        return true;
+    }
+    if (text.find('@') == std::string::npos) return false;
+    const bool has_budget = std::ranges::any_of(run.settings, [&](const std::string& setting) {
+        return policies::same_run_label(setting + " @ " + run.budget, text);
+    });
+    if (has_budget) named.insert("budget");
+    return has_budget;
+}
+
+}  // namespace
+
+RunName::RunName(std::string name) : texts_{std::move(name)} {
+    const std::string& text = texts_.front();
+    const size_t end = std::min({text.size(), text.find(separator), text.find(" @")});
+    try {
+        const std::string setting = policies::parse_policy(std::string_view(text).substr(0, end)).label();
+        if (setting != text.substr(0, end)) texts_.push_back(setting + text.substr(end));
+    } catch (const policies::ParameterError&) {
+        // The name may be a new label, or a policy of another program.
+    }
+}
+
+bool RunName::has_others() const { return texts_.front().find(separator) != std::string::npos; }
+
+std::optional<std::set<std::string>> RunName::match(const DescribedRun& run) const {
+    for (std::string text : texts_) {
+        std::set<std::string> named;
+        if (!run.trace.empty() && text.starts_with(run.trace + ": ")) {
+            text.erase(0, run.trace.size() + 2);
+            named.insert("trace");
+        }
+        if (add_settings(named, text, run)) return named;
+        for (const auto& [setting, label] : run.others)
+            if (remove_label(text, label)) named.insert(setting);
+        if (add_settings(named, text, run)) return named;
+    }
+    return std::nullopt;
+}
+
+}  // namespace kvscope::analysis

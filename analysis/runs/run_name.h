@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kvscope::analysis {
+
+/// Help of the option "runs" of figures whose runs are settings of results.
+inline constexpr const char* names_of_results_help =
+    "policies, settings, or labels of a table (\"snapkv @ 64, question seen\"); default: all";
+
+/// A run, or a group of runs, of a table of results.
+struct DescribedRun {
+    std::string policy;
+    std::vector<std::string> settings;  ///< names of its policy setting: RowSettings::setting and new labels
+    std::string budget;                 ///< RowSettings::budget
+    std::string trace = {};             ///< empty if there is only one
+    std::vector<std::pair<std::string, std::string>> others = {};  ///< further settings: "question", "question seen"
+};
+
+/// A name of runs as labels in tables and figures have it, such as "snapkv:window=8 @ 64, question seen": a policy or
+/// a policy setting, and in any order the budget and labels of further settings.
+class RunName {
+ public:
+    explicit RunName(std::string name);
+
+    /// Returns the settings that the name contains, "policy" for a policy of which the run has another setting,
+    /// "budget", "trace", or the names in DescribedRun::others. Returns nullopt if the name is not one of the run.
+    [[nodiscard]] std::optional<std::set<std::string>> match(const DescribedRun& run) const;
+    /// Whether DescribedRun::others has an effect.
+    [[nodiscard]] bool has_others() const;
+
+ private:
+    std::vector<std::string> texts_;  ///< the name, also with the policy setting in the form of labels
+};
+
+}  // namespace kvscope::analysis
