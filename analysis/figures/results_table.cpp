@@ -35,6 +35,7 @@ std::string text_of(const Cell& cell, int decimals, bool with_interval) {
         return format_mean(shown, decimals);
     }
     if (const auto* real = std::get_if<double>(&cell)) return format_real(*real, decimals);
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return format_count(*whole);
     const auto* text = std::get_if<std::string>(&cell);
     return text ? *text : "";
 }
@@ -47,10 +48,10 @@ size_t longest(const Table& table, size_t n_leading, int decimals, bool with_int
     return most;
 }
 
-ColorScale color_scale_of(const Table& table, size_t n_leading, const Scalar& scalar) {
+ColorScale color_scale_of(const Table& table, size_t n_leading, const Summary& summary) {
     ColorScale scale;
-    scale.title = scalar.title;
-    scale.unit = scalar.unit;
+    scale.title = summary.scalar->title;
+    scale.unit = summary.in_percent ? "%" : summary.scalar->unit;
     scale.min = INFINITY;
     scale.max = -INFINITY;
     for (const Row& row : table.rows)
@@ -88,14 +89,14 @@ Figure make(std::span<const TracePart> parts) {
     const Summary summary = chosen_summary(parts);
     const Table table = summary_table(summary);
     const auto ranks = ranks_of_cells(table);
-    const int decimals = summary.scalar->decimals;
     const size_t n_leading = summary.row_settings.size() + (summary.block_setting ? 1 : 0);
+    const int decimals = table.columns.at(n_leading).decimals;
     const size_t n_columns = table.columns.size() - n_leading;
 
     Figure figure;
     figure.name = "results-table";
     figure.title = fmt::format("{} over samples", summary.scalar->title);
-    figure.color_scales.push_back(color_scale_of(table, n_leading, *summary.scalar));
+    figure.color_scales.push_back(color_scale_of(table, n_leading, summary));
     const ColorScale& scale = figure.color_scales.front();
     std::vector<std::string> column_names;
     for (size_t i = n_leading; i < table.columns.size(); ++i) column_names.push_back(table.columns[i].title);
@@ -171,7 +172,7 @@ FigureDefinition results_table_figure() {
     return of_results<make, numbers>(
         {"results-table", "Table of results",
          "Means over prompts or task samples with 95 % intervals, by policy and budget or by other settings",
-         summary_options(), check_summary});
+         summary_table_options(), check_summary});
 }
 
 }  // namespace kvscope::analysis

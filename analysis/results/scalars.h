@@ -17,9 +17,18 @@ struct Scalar {
     std::string_view unit;   ///< empty if there is none
     int decimals = 3;
     Best best = Best::none;
-    bool is_score = false;                     ///< score from 0 to 1 (estimate_score())
-    bool is_cost = false;                      ///< time or memory, which estimate_median() summarizes
+    enum class Kind {
+        other,
+        share,  ///< fraction of 1
+        score,  ///< from 0 to 1 (estimate_score())
+        cost    ///< time or memory, which estimate_median() summarizes
+    };
+    Kind kind = Kind::other;
     double (*value)(const Result&) = nullptr;  ///< NaN if unknown
+
+    [[nodiscard]] bool is_score() const { return kind == Kind::score; }
+    [[nodiscard]] bool is_cost() const { return kind == Kind::cost; }
+    [[nodiscard]] bool is_fraction() const { return kind == Kind::share || is_score(); }
 };
 
 [[nodiscard]] std::vector<std::string> scalar_names();

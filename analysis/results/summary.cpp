@@ -82,8 +82,8 @@ std::optional<Estimate> estimate_of(const ValuesBySample& values, const Scalar& 
     const Clusters clusters = put_in_order(samples);
     std::vector<double> numbers;
     for (const Sample& sample : samples) numbers.push_back(sample.a);
-    if (scalar.is_cost) return estimate_median(numbers, clusters);
-    return scalar.is_score ? estimate_score(numbers, clusters) : estimate_mean(numbers, clusters);
+    if (scalar.is_cost()) return estimate_median(numbers, clusters);
+    return scalar.is_score() ? estimate_score(numbers, clusters) : estimate_mean(numbers, clusters);
 }
 
 /// Returns nullopt if no sample has both values.
@@ -333,9 +333,9 @@ std::string Summary::note() const {
         contexts.insert(cell.estimate->n_clusters);
     }
     std::string text =
-        fmt::format("{} over n = {} of {}, with 95 % bootstrap intervals{}.", scalar->is_cost ? "Medians" : "Means",
+        fmt::format("{} over n = {} of {}, with 95 % bootstrap intervals{}.", scalar->is_cost() ? "Medians" : "Means",
                     range_text(n, "sample"), range_text(contexts, "context"),
-                    scalar->is_score ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
+                    scalar->is_score() ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
     if (!against.empty())
         text += fmt::format(
@@ -358,12 +358,14 @@ std::string Summary::note() const {
 Summary summarize(std::span<const Result> results, const SummaryRequest& request) {
     Summary summary;
     summary.scalar = &scalar_named(request.scalar);
+    summary.in_percent = request.in_percent.value_or(summary.scalar->is_score());
+    summary.extra_columns = request.extra_columns;
     for (const std::string& name : request.rows)
         summary.row_settings.push_back(setting_named(name, results, request.labels));
     summary.column_setting = optional_setting(request.columns, results, request.labels);
     summary.block_setting = optional_setting(request.blocks, results, request.labels);
     Reference reference;
-    if (!request.against.empty() && summary.scalar->is_cost)
+    if (!request.against.empty() && summary.scalar->is_cost())
         throw FigureError(
             fmt::format("{} has medians, but --against compares means: choose another number, or omit "
                         "--against",
@@ -397,7 +399,7 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
             for (size_t row = 0; row < rows.values.size(); ++row) cells.push_back(&runs[index(block, row, column)]);
             summary.has_other_samples |= !divide_samples && have_other_samples(cells);
         }
-    if (summary.scalar->is_score) summary.verdict = request.validity;
+    if (summary.scalar->is_score()) summary.verdict = request.validity;
     std::vector<Runs> with_references = runs;
     summary.cells.resize(runs.size());
     std::vector<double> p(runs.size(), NAN);
@@ -437,7 +439,7 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
 
     std::set<std::string> grouped = {request.columns, request.blocks};
     grouped.insert(request.rows.begin(), request.rows.end());
-    summary.mixed = mixed_settings(with_references, results, grouped, summary.scalar->is_cost);
+    summary.mixed = mixed_settings(with_references, results, grouped, summary.scalar->is_cost());
     return summary;
 }
 

@@ -23,7 +23,13 @@ struct SummaryRequest {
     std::string against = {};                        ///< policy setting with which all others are compared; empty: none
     std::map<std::string, std::string> labels = {};  ///< new labels of policy settings
     std::string validity = {};                       ///< validity_of_tasks() of all runs, also of those not shown
+    std::optional<bool> in_percent = {};             ///< Summary::in_percent; nullopt: only scores
+    std::vector<std::string> extra_columns = {"mean"};  ///< Summary::extra_columns
 };
+
+/// Names for SummaryRequest::extra_columns: mean of the columns, and number of samples.
+inline constexpr const char* mean_column = "mean";
+inline constexpr const char* n_column = "n";
 
 /// Difference of a cell and the reference run, over samples that both answered.
 struct Comparison {
@@ -45,7 +51,9 @@ struct SummaryCell {
 /// Means of a scalar over samples, by the settings of the runs.
 struct Summary {
     const Scalar* scalar = nullptr;
-    std::string against;  ///< label of the reference run's setting
+    bool in_percent = false;                 ///< whether tables for people show per cent instead of fractions
+    std::vector<std::string> extra_columns;  ///< columns of summary_table() after those of the setting
+    std::string against;                     ///< label of the reference run's setting
     std::vector<Setting> row_settings;
     std::optional<Setting> column_setting, block_setting;
     std::vector<std::vector<SettingValue>> rows;  ///< one value per row setting

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "analysis/results/verdicts.h"
 #include "analysis/runs/run_name.h"
 #include "common/split.h"
+#include "policies/registry/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {
+
+constexpr const char *percent = "percent", *fraction = "fraction";
 
 std::vector<std::string> names_in(const std::string& list) {
     std::vector<std::string> names;
@@ -24,6 +27,31 @@ const Scalar& shown_scalar(const FigureOptions& options, std::span<const Result>
     const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
     if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
     return scalar;
+}
+
+/// @throws FigureError for another unit, or for a number without this choice
+std::optional<bool> is_in_percent(const FigureOptions& options, const Scalar& scalar) {
+    const std::string unit = options.own_text("unit", "");
+    if (unit.empty()) return std::nullopt;
+    if (unit != percent && unit != fraction)
+        throw FigureError(fmt::format("--unit is {} or {}, not '{}'", percent, fraction, unit));
+    if (scalar.is_fraction()) return unit == percent;
+    std::vector<std::string> fractions;
+    for (const std::string& name : scalar_names())
+        if (scalar_named(name).is_fraction()) fractions.push_back(name);
+    throw FigureError(fmt::format("--unit applies to scores and shares, but {} is neither; these are {}", scalar.name,
+                                  policies::joined(fractions)));
+}
+
+/// @throws FigureError for an unknown column
+std::vector<std::string> extra_columns(const FigureOptions& options) {
+    std::vector<std::string> names = names_in(options.own_text("extra-columns", mean_column));
+    if (names == std::vector<std::string>{"none"}) return {};
+    for (const std::string& name : names)
+        if (name != mean_column && name != n_column)
+            throw FigureError(
+                fmt::format("--extra-columns are {}, {} or both, or none; not '{}'", mean_column, n_column, name));
+    return names;
 }
 
 std::string none_is_empty(std::string name) { return name == "none" ? "" : std::move(name); }
@@ -53,6 +81,23 @@ std::vector<FigureOption> summary_options() {
          "full"}};
 }
 
+std::vector<FigureOption> summary_table_options() {
+    std::vector<FigureOption> options = summary_options();
+    options.push_back({"unit",
+                       "unit of scores and shares: percent or fraction; default: percent for scores, fraction for "
+                       "shares; CSV and JSON contain fractions",
+                       {percent, fraction},
+                       {},
+                       percent});
+    options.push_back({"extra-columns",
+                       "columns after those of the setting: mean (of the row), n (samples), both (mean,n) or none; "
+                       "default: mean",
+                       {},
+                       {},
+                       mean_column});
+    return options;
+}
+
 ChosenResults chosen_and_judged_results(std::span<const TracePart> parts) {
     ChosenResults chosen{results_of_traces(parts), {}};
     chosen.validity = validity_of_tasks(chosen.results);
@@ -67,7 +112,10 @@ SummaryRequest summary_request(const FigureOptions& options, const ChosenResults
                                       options.columns.size()));
     SummaryRequest request;
     request.validity = chosen.validity;
-    request.scalar = shown_scalar(options, results).name;
+    const Scalar& scalar = shown_scalar(options, results);
+    request.scalar = scalar.name;
+    request.in_percent = is_in_percent(options, scalar);
+    request.extra_columns = extra_columns(options);
     request.rows = names_in(options.own_text("rows", "policy"));
     request.columns = none_is_empty(options.columns.empty() ? "budget" : options.columns.front());
     const bool has_several_tasks =

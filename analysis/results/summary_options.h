@@ -13,6 +13,9 @@ namespace kvscope::analysis {
 /// Options of figures that show a number in rows, columns and blocks: runs, cells, rows, columns, blocks and against.
 [[nodiscard]] std::vector<FigureOption> summary_options();
 
+/// Options of tables: summary_options(), unit and extra-columns.
+[[nodiscard]] std::vector<FigureOption> summary_table_options();
+
 struct ChosenResults {
     std::vector<Result> results;
     std::string validity;  ///< validity_of_tasks() of all results, chosen or not

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <set>
 
 #include "analysis/results/verdicts.h"
 
@@ -17,8 +18,30 @@ Column real_column(const Scalar& scalar, std::string name, std::string title) {
 }
 
 /// Returns "KL (nats)".
-std::string titled(const Scalar& scalar) {
-    return scalar.unit.empty() ? std::string(scalar.title) : fmt::format("{} ({})", scalar.title, scalar.unit);
+std::string titled(const Summary& summary) {
+    const std::string_view unit = summary.in_percent ? "%" : summary.scalar->unit;
+    return unit.empty() ? std::string(summary.scalar->title) : fmt::format("{} ({})", summary.scalar->title, unit);
+}
+
+/// Converts the fractions of a column to per cent.
+void convert_to_percent(Table& table, size_t column) {
+    table.columns[column].unit = "%";
+    table.columns[column].decimals -= 2;
+    for (Row& row : table.rows) {
+        if (auto* real = std::get_if<double>(&row.cells[column])) *real *= 100;
+        if (auto* mean = std::get_if<MeanCell>(&row.cells[column]))
+            for (double* number : {&mean->mean, &mean->low, &mean->high}) *number *= 100;
+    }
+}
+
+/// Returns the number of samples of a row's cells, or "5–6" if the cells differ.
+Cell samples_in_row(const Summary& summary, size_t block, size_t row) {
+    std::set<int64_t> n;
+    for (size_t column = 0; column < summary.columns.size(); ++column)
+        if (const auto& estimate = summary.cell(block, row, column).estimate)
+            n.insert(static_cast<int64_t>(estimate->n));
+    if (n.empty()) return {};
+    return n.size() == 1 ? Cell(*n.begin()) : Cell(fmt::format("{}–{}", *n.begin(), *n.rbegin()));
 }
 
 Column label_column_of(const Setting& setting) { return {setting.name, setting.title, setting.unit}; }
@@ -74,15 +97,18 @@ Table summary_table(const Summary& summary) {
         Column column = real_column(scalar, name, title);
         if (compares_policies(summary)) column.best = scalar.best;
         column.second = true;
-        if (summary.column_setting) column.unit.clear();  // The heading is a setting's value.
         table.columns.push_back(std::move(column));
     };
     for (const SettingValue& value : summary.columns)
         add_column(summary.column_setting ? fmt::format("{}_{}", summary.column_setting->name, value.label)
                                           : std::string(scalar.name),
                    summary.column_setting ? value.label : std::string(scalar.title));
-    const bool has_means = summary.columns.size() > 1;
-    if (has_means) add_column("mean", "Mean");
+    std::vector<std::string> extra = summary.extra_columns;
+    if (summary.columns.size() < 2) std::erase(extra, mean_column);
+    for (const std::string& name : extra) {
+        if (name == mean_column) add_column("mean", "Mean");
+        if (name == n_column) table.columns.push_back({"n", "n", "", ColumnType::integer});
+    }
     for (size_t block = 0; block < summary.blocks.size(); ++block)
         for (size_t row = 0; row < summary.rows.size(); ++row) {
             Row line{leading_cells(summary, block, row), true, summary.blocks[block].label};
@@ -94,13 +120,19 @@ Table summary_table(const Summary& summary) {
                 line.cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : cell.n_failed ? Cell("failed") : Cell());
             }
             if (!has_rows) continue;
-            if (has_means) {
+            for (const std::string& name : extra) {
                 const auto mean = summary.mean_of_columns(block, row);
-                line.cells.push_back(mean ? Cell(*mean) : Cell());
+                if (name == mean_column) line.cells.push_back(mean ? Cell(*mean) : Cell());
+                if (name == n_column) line.cells.push_back(samples_in_row(summary, block, row));
             }
             table.rows.push_back(std::move(line));
         }
-    table.note = fmt::format("{}. {}", titled(scalar), summary.note());
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+        if (table.columns[i].type != ColumnType::real) continue;
+        if (summary.in_percent) convert_to_percent(table, i);
+        if (summary.column_setting) table.columns[i].unit.clear();  // The heading is a setting's value.
+    }
+    table.note = fmt::format("{}. {}", titled(summary), summary.note());
     return table;
 }
 
@@ -168,7 +200,7 @@ void add_overview(Table& table, std::span<const Result> results, std::span<const
         if (!is_known(scalar, results)) continue;
         const Summary summary = summarize(results, {.scalar = std::string(scalar.name),
                                                     .rows = settings,
-                                                    .validity = scalar.is_score ? validity_of_tasks(results) : ""});
+                                                    .validity = scalar.is_score() ? validity_of_tasks(results) : ""});
         const bool is_first = table.columns.empty();
         if (is_first) {
             table.columns = begin(summary);
@@ -202,6 +234,11 @@ Table overview_of_results(std::span<const Result> results) {
             return std::vector<Column>{{"run", "Run", ""}};
         },
         [](const Summary& summary, size_t row) { return std::vector<Cell>{summary.row_label(row)}; });
+    Table for_people = table;
+    const auto score = std::ranges::find(table.columns, "score", &Column::name);
+    if (score == table.columns.end()) return table;
+    convert_to_percent(for_people, static_cast<size_t>(score - table.columns.begin()));
+    table.for_people = {std::move(for_people)};
     return table;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -413,8 +414,8 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     CHECK(real(cell(table, 4, "high")) == Approx(1 - std::pow(0.025, 1.0 / 3)));  // Clopper-Pearson
     const Figure figure = made(sample.reader(), "results-table", options);
     REQUIRE(figure.panels.size() == 1);
-    CHECK(layer_of<HeatMap>(figure, 0).values.at(3) == 0.5f);
-    CHECK(layer_of<TextLabel>(figure, 0, 1).text == "1.000 [0.398, 1.000]");  // 0.025^(1/4)
+    CHECK(layer_of<HeatMap>(figure, 0).values.at(3) == 50);
+    CHECK(layer_of<TextLabel>(figure, 0, 1).text == "100.0 [39.8, 100.0]");  // 0.025^(1/4)
     const auto is_bold = [](const Shape& shape) {
         const auto* label = std::get_if<TextLabel>(&shape);
         return label && label->bold;
@@ -434,6 +435,53 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     options = {};
     options.own = {{"cells", "recall"}};
     CHECK_THROWS_AS(made(sample.reader(), "results-table", options), NothingToShow);
+}
+
+TEST_CASE("results-table: unit of scores and shares, and extra columns", "[results]") {
+    const SampleTrace sample;
+    const auto exported = [&](const FigureOptions& options, TableFormat format) {
+        return format_table(table_of(sample.reader(), "results-table", options), format);
+    };
+    FigureOptions options;
+    const std::string csv = exported(options, TableFormat::csv);
+    CHECK_THAT(csv, Contains("\nscore,snapkv,24,4,4,0.5,"));
+    CHECK_THAT(exported(options, TableFormat::markdown),
+               Contains("**50.0 [") && Contains("Score (%). Means over n = 3"));
+    CHECK_THAT(exported(options, TableFormat::markdown), Contains("Mean|"));
+    options.own = {{"unit", "fraction"}, {"extra-columns", "n"}};
+    const std::string fractions = exported(options, TableFormat::markdown);
+    CHECK_THAT(fractions, Contains("**0.500 [") && Contains("\n\nScore. Means") && Contains("|  n|\n"));
+    CHECK(fractions.find("Mean|") == std::string::npos);
+    CHECK(layer_of<HeatMap>(made(sample.reader(), "results-table", options), 0).values.at(3) == 0.5f);
+    options.own = {{"unit", "percent"}, {"extra-columns", "none"}};
+    CHECK(exported(options, TableFormat::csv) == csv);
+    const Figure figure = made(sample.reader(), "results-table", options);
+    CHECK(figure.color_scales.at(0).unit == "%");
+    CHECK(figure.panels.at(0).x.ticks.size() == 2);
+    for (const auto& [name, text, message] :
+         std::vector<std::array<std::string, 3>>{{"unit", "per cent", "--unit is percent or fraction, not 'per cent'"},
+                                                 {"extra-columns", "n,means", "not 'means'"}}) {
+        options.own = {{name, text}};
+        CHECK_THROWS_WITH(exported(options, TableFormat::csv), Contains(message));
+    }
+    const auto results = results_of(rows_of({{"snapkv", 25, {1, 2}}}));
+    options.own = {{"cells", "kl"}, {"unit", "percent"}};
+    CHECK_THROWS_WITH(summary_request(options, {results, {}}), Contains("kl is neither; these are score, agreement"));
+    for (const auto& [unit, text] : std::map<std::string, std::string>{{"", "0.250 ["}, {"percent", "25.0 ["}}) {
+        options.own = {{"cells", "bytes_share"}, {"unit", unit}};
+        const Table table = summary_table(summarize(results, summary_request(options, {results, {}})));
+        CHECK_THAT(format_table(table, TableFormat::markdown), Contains(text));
+    }
+}
+
+TEST_CASE("numbers of samples that differ within a row are a range", "[results]") {
+    SummaryRequest request{.scalar = "kl", .columns = "budget"};
+    request.extra_columns = {n_column};
+    const auto rows = rows_of({{"snapkv", 16, {1, 2, failed}}, {"snapkv", 32, {1, 2, 3}}, {"h2o", 16, {1, 1, 1}}});
+    const Table table = summary_table(summarize(results_of(rows), request));
+    CHECK(table.columns.back().name == "n");
+    CHECK(std::get<int64_t>(table.rows.at(0).cells.back()) == 3);
+    CHECK(std::get<std::string>(table.rows.at(1).cells.back()) == "2–3");
 }
 
 TEST_CASE("results-bars: one bar per row in each group, with its interval", "[results]") {
