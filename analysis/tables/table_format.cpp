@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::array<std::string_view, 6> format_names = {"text", "csv", "md", "tex", "json", "jsonl"};
 
+/// Numbers that may share a mark. A mark of more numbers would not help to find the best ones.
+constexpr std::ptrdiff_t most_alike = 2;
+
 void check_shape(const Table& table) {
     for (size_t r = 0; r < table.rows.size(); ++r) {
         if (table.rows[r].cells.size() != table.columns.size()) {
@@ -398,7 +401,12 @@ std::vector<std::vector<Rank>> ranks_of_cells(const Table& table) {
                 if (n_different == 2 && column.second) found.emplace_back(r, Rank::second);
             }
             if (n_different < 2) continue;
-            for (const auto& [r, rank] : found) ranks[r][c] = rank;
+            const auto n_ranked = [&](Rank rank) {
+                return std::ranges::count(found, rank, &std::pair<size_t, Rank>::second);
+            };
+            if (n_ranked(Rank::best) > most_alike) continue;
+            for (const auto& [r, rank] : found)
+                if (n_ranked(rank) <= most_alike) ranks[r][c] = rank;
         }
     }
     return ranks;

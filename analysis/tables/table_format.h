@@ -40,8 +40,8 @@ enum class TableFormat { text, csv, markdown, latex, json, jsonl, html };
 /// Place of a number in its group.
 enum class Rank { other, second, best };
 
-/// Returns the rank of each cell (rows, columns). Numbers that are displayed alike have the same rank; all are `other`
-/// if they are alike in the whole group.
+/// Returns the rank of each cell (rows, columns). Numbers that are displayed alike have the same rank. All are `other`
+/// if they are alike in the whole group, or if more than two are best; none is `second` if more than two would be.
 [[nodiscard]] std::vector<std::vector<Rank>> ranks_of_cells(const Table& table);
 
 /// Formats 12345 as "12,345".

@@ -484,6 +484,22 @@ TEST_CASE("numbers of samples that differ within a row are a range", "[results]"
     CHECK(std::get<std::string>(table.rows.at(1).cells.back()) == "2–3");
 }
 
+TEST_CASE("a mark that more than two numbers would share is omitted", "[results]") {
+    const auto ranks = [](const std::vector<double>& numbers) {
+        Table table{"t", "", {{"kl", "", "", ColumnType::real, 3, Best::lowest}}, {}};
+        table.columns.front().second = true;
+        for (const double number : numbers) table.rows.push_back({{number}});
+        std::vector<Rank> found;
+        for (const auto& row : ranks_of_cells(table)) found.push_back(row.front());
+        return found;
+    };
+    using enum Rank;
+    CHECK(ranks({2, 1, 2, 3}) == std::vector{second, best, second, other});
+    CHECK(ranks({2, 1, 2, 2, 3}) == std::vector{other, best, other, other, other});
+    CHECK(ranks({1, 1, 2, 3}) == std::vector{best, best, second, other});
+    CHECK(ranks({1, 1, 1, 2}) == std::vector{other, other, other, other});
+}
+
 TEST_CASE("results-bars: one bar per row in each group, with its interval", "[results]") {
     const SampleTrace sample;
     const Figure figure = made(sample.reader(), "results-bars", {});
