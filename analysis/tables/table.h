@@ -22,6 +22,8 @@ struct Column {
     Best best = Best::none;
     bool is_json = false;  ///< The text is JSON: JSON formats insert it as an object.
     bool second = false;   ///< Markdown and LaTeX underline the second-best number.
+    /// Name of another column. Tables for people omit this column if it has the same cells as the other.
+    std::string repeats = {};
 };
 
 /// A mean with its interval, "0.50 [0.30, 0.70]". CSV and JSON contain only the mean.

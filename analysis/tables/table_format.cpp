@@ -354,12 +354,19 @@ std::string html(const Table& table) {
     return out;
 }
 
-Table without_empty_columns(const Table& table) {
+/// Returns the table without empty columns and those that repeat another (Column::repeats).
+Table for_people(const Table& table) {
     const auto has_content = [&](size_t c) {
         return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
             const auto* text = std::get_if<std::string>(&row.cells[c]);
             return text != nullptr ? !text->empty() : !std::holds_alternative<std::monostate>(row.cells[c]);
         });
+    };
+    const auto repeats_another = [&](size_t c) {
+        const auto other = static_cast<size_t>(
+            std::ranges::find(table.columns, table.columns[c].repeats, &Column::name) - table.columns.begin());
+        return other < table.columns.size() &&
+               std::ranges::all_of(table.rows, [&](const Row& row) { return row.cells[c] == row.cells[other]; });
     };
     Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size()), table.note};
     for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -367,7 +374,7 @@ Table without_empty_columns(const Table& table) {
         shown.rows[r].group = table.rows[r].group;
     }
     for (size_t c = 0; c < table.columns.size(); ++c) {
-        if (!table.rows.empty() && !has_content(c)) continue;
+        if (!table.rows.empty() && (!has_content(c) || repeats_another(c))) continue;
         shown.columns.push_back(table.columns[c]);
         for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].cells.push_back(table.rows[r].cells[c]);
     }
@@ -486,19 +493,19 @@ std::string format_table(const Table& table, TableFormat format, size_t width) {
     }
     switch (format) {
         case TableFormat::text:
-            return text(without_empty_columns(table), width);
+            return text(for_people(table), width);
         case TableFormat::csv:
             return csv(table);
         case TableFormat::markdown:
-            return markdown(without_empty_columns(table));
+            return markdown(for_people(table));
         case TableFormat::latex:
-            return latex(without_empty_columns(table));
+            return latex(for_people(table));
         case TableFormat::json:
             return json(table);
         case TableFormat::jsonl:
             return jsonl(table);
         case TableFormat::html:
-            return html(without_empty_columns(table));
+            return html(for_people(table));
     }
     throw std::logic_error("unknown table format");
 }

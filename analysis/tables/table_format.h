@@ -21,9 +21,8 @@ enum class TableFormat { text, csv, markdown, latex, json, jsonl, html };
 /// - json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
 /// - html: the part of a page, for html_page().
 /// - text, markdown, latex, html: titles with units, rounded numbers, the best number of each group in bold and the
-/// second
-///   best underlined (not in text), no empty columns, the note, and Table::for_people. LaTeX needs the package
-///   booktabs.
+///   second best underlined (not in text), no columns that are empty or repeat another, the note, and
+///   Table::for_people. LaTeX needs the package booktabs.
 /// @param width columns of the terminal, for text only; 0 sets no limit
 /// @throws std::invalid_argument if a row and `columns` differ in length
 [[nodiscard]] std::string format_table(const Table& table, TableFormat format, size_t width = 0);

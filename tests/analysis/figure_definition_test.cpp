@@ -10,6 +10,7 @@
 #include "analysis/measures/head_clustering.h"
 #include "analysis/runs/cost_table.h"
 #include "analysis/runs/run_choice.h"
+#include "analysis/tables/table_format.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
@@ -428,6 +429,8 @@ TEST_CASE("cost table: the numbers of each run in the trace") {
     CHECK(std::get<std::string>(cell(6, "status")) == "failed");
     CHECK(std::get<std::string>(cell(6, "message")) == "expected a budget above the window");
     CHECK(std::holds_alternative<std::monostate>(cell(6, "kl_mean")));
+    CHECK(format_table(table, TableFormat::csv).find("cache_bytes_predicted") != std::string::npos);
+    CHECK(format_table(table, TableFormat::text).find("Predicted") == std::string::npos);  // equal to the held bytes
     CHECK_THROWS_AS(cost_table(sample.reader(), 3), FigureError);
     for (const char* name : {"attention_kept", "recall"}) {
         CAPTURE(name);

@@ -239,3 +239,14 @@ TEST_CASE("texts that a spreadsheet would read as formulas can be escaped, and n
           "\"\",-0.5,-3\n");
     CHECK(format_table(table, TableFormat::csv).find('\'') == std::string::npos);
 }
+
+TEST_CASE("tables for people omit a column that repeats another") {
+    Table table{"t", "", {{"held", "Held", "B", ColumnType::integer}, {"predicted", "Predicted", "B"}}, {}};
+    table.columns[1].type = ColumnType::integer;
+    table.columns[1].repeats = "held";
+    table.rows = {{{int64_t{5}, int64_t{5}}}, {{int64_t{7}, int64_t{7}}}, {{std::monostate{}, std::monostate{}}}};
+    CHECK(format_table(table, TableFormat::text).find("Predicted") == std::string::npos);
+    CHECK(format_table(table, TableFormat::csv).starts_with("held,predicted\n5,5\n"));
+    table.rows[1].cells[1] = int64_t{8};
+    CHECK(format_table(table, TableFormat::markdown).find("Predicted") != std::string::npos);
+}
