@@ -99,4 +99,20 @@ void mark_hidden_series(Figure& figure) {
     }
 }
 
+void place_labels_side_by_side(Panel& panel) {
+    constexpr double label_height = 0.1;  // of the axis; a label of 8 pt has 5 % of 60 mm, and 8 % of a small plot
+    const double height = label_height * std::abs(place(panel.y, panel.y.max) - place(panel.y, panel.y.min));
+    std::vector<Rule*> rules;
+    for (Shape& shape : panel.shapes) {
+        auto* rule = std::get_if<Rule>(&shape);
+        if (!rule || !rule->horizontal || rule->label.empty()) continue;
+        rule->beside.clear();
+        for (const Rule* other : rules)
+            if (std::abs(place(panel.y, rule->value) - place(panel.y, other->value)) < height)
+                rule->beside = std::max(rule->beside, other->beside + other->label + "    ",
+                                        [](auto& a, auto& b) { return a.size() < b.size(); });
+        rules.push_back(rule);
+    }
+}
+
 }  // namespace kvscope::analysis

@@ -11,4 +11,7 @@ namespace kvscope::analysis {
 /// series, such as several budgets of one policy.
 void mark_hidden_series(Figure& figure);
 
+/// Sets Rule::beside of horizontal lines that are so close that their labels would overlap.
+void place_labels_side_by_side(Panel& panel);
+
 }  // namespace kvscope::analysis

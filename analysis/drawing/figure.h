@@ -141,6 +141,7 @@ struct Rule {
     double value = 0;
     std::string label;
     LineStyle style;
+    std::string beside = {};  ///< text at the left end, next to which the label stands (place_labels_side_by_side())
 };
 
 /// Text centered at a point in data coordinates, on top of a map. Its color does not change with the theme.

@@ -250,6 +250,7 @@ Figure make(std::span<const TracePart> parts) {
     for (Panel& panel : figure.panels) {
         x_limits.set(panel.x);
         y_limits.set(panel.y);
+        place_labels_side_by_side(panel);
         if (ticks.size() <= most_ticks)
             for (const auto& [place, label] : ticks) panel.x.ticks.push_back({place, label});
     }

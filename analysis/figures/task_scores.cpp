@@ -302,6 +302,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;
     for (const auto& [place, budget] : ticks) panel.x.ticks.push_back({place, budget});
+    place_labels_side_by_side(panel);
     figure.panels.push_back(std::move(panel));
     mark_hidden_series(figure);
     figure.panel_height_mm = curves_mm;

@@ -120,7 +120,8 @@ struct ShapePainter {
         if (rule.horizontal) {
             const double y = y_of(rule.value);
             stroke_segment(canvas.cr, data.x, y, data.right(), y);
-            draw_text(canvas.cr, rule.label, style, data.x + theme::gap_pt, y, HorizontalAlign::left,
+            const double beside = rule.beside.empty() ? 0 : measure_text(rule.beside, style).width;
+            draw_text(canvas.cr, rule.label, style, data.x + theme::gap_pt + beside, y, HorizontalAlign::left,
                       VerticalAlign::bottom);  // most curves leave this space free
         } else {
             const double x = x_of(rule.value);

@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/drawing/covered_curves.h"
 
@@ -35,6 +38,25 @@ TEST_CASE("a curve is hidden by another curve with the same course") {
     CHECK_FALSE(is_line_hidden_by(line({1, 10}, {NAN, NAN}), above, panel));  // has no points
     CHECK(is_line_hidden_by(line({1, 10}, {NAN, 50}), above, panel));
     CHECK_FALSE(is_line_hidden_by(line({1, 10}, {0, 50}), line({1, 10}, {NAN, 50}), panel));
+}
+
+TEST_CASE("labels of close horizontal lines stand side by side") {
+    Panel panel;
+    panel.y.max = 100;
+    for (const auto& [value, label] : std::vector<std::pair<double, std::string>>{
+             {99, "full, question seen"}, {50, "random"}, {96, "full, question hidden"}, {99, "other"}}) {
+        Rule rule;
+        rule.value = value;
+        rule.label = label;
+        panel.shapes.emplace_back(rule);
+    }
+    place_labels_side_by_side(panel);
+    const auto beside = [&](size_t shape) { return std::get<Rule>(panel.shapes[shape]).beside; };
+    CHECK(beside(0).empty());
+    CHECK(beside(1).empty());
+    CHECK(beside(2).starts_with("full, question seen "));
+    CHECK(beside(3).starts_with("full, question seen "));
+    CHECK(beside(3).find("full, question hidden ") != std::string::npos);
 }
 
 }  // namespace kvscope::analysis::test

@@ -193,8 +193,9 @@ struct ShapePainter {
         const std::array<ImVec2, 2> points = {from, to};
         draw_styled_polyline(theme, rule.style, points, weight, list);
         const ImVec2 size = ImGui::CalcTextSize(rule.label.c_str());
-        const ImVec2 at =
-            rule.horizontal ? ImVec2{from.x + 4, top_of_label(frame, from.y, size.y)} : ImVec2{to.x + 3, from.y + 2};
+        const ImVec2 at = rule.horizontal
+                              ? ImVec2{from.x + 4 + text_width(rule.beside), top_of_label(frame, from.y, size.y)}
+                              : ImVec2{to.x + 3, from.y + 2};
         list->AddText(at, packed(adapt_area_color_to_theme(rule.style.color, theme)), rule.label.c_str());
     }
 
