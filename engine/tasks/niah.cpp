@@ -232,7 +232,10 @@ std::vector<policies::Parameter> parameters() {
         choice_parameter("score_as", {"upstream", "kvpress"}, "upstream",
                          "Share of the values that the answer contains, as RULER; or the words that answer and needle "
                          "share (rouge1), as kvpress and KVCache-Factory"),
-        seed_parameter("seed", "Sample i uses seed + i; choose seeds at least --samples apart")};
+        seed_parameter(
+            "seed",
+            "Prompt i uses seed + i: seeds that are closer than the number of prompts (samples × lengths × depths) "
+            "can share prompts")};
 }
 
 }  // namespace
