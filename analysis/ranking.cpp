@@ -25,8 +25,9 @@ double sum_over_tokens(const std::vector<double>& values, TokenRange range) {
 void require_window_attention(const trace::Reader& reader, int prompt) {
     const auto& data_set = trace::schema::prompt::window_attention;
     if (reader.has_model() && reader.has(trace::Place::of_prompt(prompt), data_set)) return;
-    throw NothingToShow(fmt::format("{}: prompt {} has no {}, which this ranking needs; `kvscope run` records it",
-                                    reader.path().string(), prompt, data_set.path));
+    const std::string why = why_data_is_missing(reader, data_set);
+    throw NothingToShow(fmt::format("{}: prompt {} has no {}, which this ranking needs{}", reader.path().string(),
+                                    prompt, data_set.path, why.empty() ? "; `kvscope run` records it" : why));
 }
 
 bool is_token_column(const Column& column) { return column.name.starts_with("token_text"); }

@@ -38,14 +38,16 @@ struct Choice {
 
 void require_measure(const TracePart& part, CurveMeasure measure) {
     const trace::Reader& reader = *part.reader;
-    const auto nothing = [&](const std::string& what) {
-        return NothingToShow(fmt::format("{}: prompt {} has no {}", reader.path().string(), part.options.prompt, what));
+    namespace schema = trace::schema;
+    const auto nothing = [&](const schema::DataSet& data_set, const char* what) {
+        return NothingToShow(fmt::format("{}: prompt {} has no {}, {}{}", reader.path().string(), part.options.prompt,
+                                         data_set.path, what, why_data_is_missing(reader, data_set)));
     };
-    if (measure == CurveMeasure::recall && !has_recall(reader, part.options.prompt))
-        throw nothing("answer_attention, the attention of the full run's answer, which recall needs");
+    if (measure == CurveMeasure::recall && !full_run_with_answer_attention(reader, part.options.prompt))
+        throw nothing(schema::run::answer_attention, "the attention of the full run's answer, which recall needs");
     if (measure == CurveMeasure::attention &&
-        !reader.has(trace::Place::of_prompt(part.options.prompt), trace::schema::prompt::window_attention))
-        throw nothing("window_attention, the attention of the window's queries");
+        !reader.has(trace::Place::of_prompt(part.options.prompt), schema::prompt::window_attention))
+        throw nothing(schema::prompt::window_attention, "the attention of the window's queries");
 }
 
 Choice choose(std::span<const TracePart> parts, size_t trace) {

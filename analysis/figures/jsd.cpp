@@ -111,10 +111,7 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
         m.n /= m.group;
         m.query_heads = false;
     }
-    if (!reader.has(m.place, *m.stored)) {
-        throw NothingToShow(fmt::format("{}: prompt {} has no {}, which this figure needs", reader.path().string(),
-                                        options.prompt, m.stored->path));
-    }
+    require_data(reader, m.place, *m.stored);
     if (m.source == Source::kv_heads && prompt.visible_tokens() <= prompt.window) {
         throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, no more than its window of {}",
                                         reader.path().string(), options.prompt, prompt.visible_tokens(),

@@ -43,12 +43,15 @@ Measured measured(const trace::Reader& reader, const FigureOptions& options) {
         of.runs.push_back(run);
         of.lost.push_back(std::move(lost));
     }
-    if (of.runs.empty())
-        throw NothingToShow(fmt::format(
-            "{}: no chosen run of prompt {} has kl_attention_lost. It is recorded for runs that drop tokens "
-            "only before they decode, unless --no-record or --no-compare is set; traces of older kvscope "
-            "versions lack it",
-            reader.path().string(), options.prompt));
+    if (of.runs.empty()) {
+        const std::string why = why_data_is_missing(reader, trace::schema::run::kl_attention_lost);
+        throw NothingToShow(fmt::format("{}: no chosen run of prompt {} has kl_attention_lost{}",
+                                        reader.path().string(), options.prompt,
+                                        why.empty() ? ". It is recorded for runs that drop tokens only before they "
+                                                      "decode, unless --no-record or --no-compare is set; traces of "
+                                                      "older kvscope versions lack it"
+                                                    : why));
+    }
     return of;
 }
 

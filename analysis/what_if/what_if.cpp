@@ -199,7 +199,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     } catch (const policies::ScoreError& error) {
         const auto& first = scores_.front();
         const bool none = first.scores.empty() && first.scores_f64.empty() && first.channel_scores.empty();
-        throw refuse(none ? "the trace has no scores of the run"
+        throw refuse(none ? "the trace has no scores of the run" + why_data_is_missing(reader, schema::run::scores)
                           : fmt::format("its scores cannot be ranked again: {}", error.what()));
     } catch (const policies::SelectionError& error) {
         throw refuse(error.what());

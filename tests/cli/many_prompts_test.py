@@ -133,6 +133,7 @@ class ManyPrompts(ProgramTest):
                      "rows.h5")
         self.refuses(1, ["rows.h5: the trace contains only rows of results", "--figure results-table", "--record full"],
                      "export", "rows.h5", "--figure", "cost", "-o", "cost.csv")
+        self.refuses(1, ["spectrum", "The trace stores only rows of results"], "export", "rows.h5", "--figure", "spectrum", "-o", "s.csv")
 
     def check_measures(self, name, *arguments):
         """Compares the traces name-full.h5 and name-measures.h5 of one command."""
@@ -174,7 +175,16 @@ class ManyPrompts(ProgramTest):
         recalls, expected = (csv_rows(self.path(name).read_text()) for name in ("recall.csv", "recall-full.csv"))
         self.assertEqual([{**row, "recall": ""} for row in recalls], [{**row, "recall": ""} for row in expected])
         numpy.testing.assert_allclose(*([float(row["recall"]) for row in rows] for rows in (recalls, expected)), rtol=1e-6)
-        self.refuses(1, ["seen-measures.h5", "window_attention"], "export", "seen-measures.h5", "--figure", "heads", "-o", "a.csv")
+        why = "The trace stores only measures (--record measures): make it again with --record full"
+        self.refuses(1, ["seen-measures.h5", "window_attention", why], "export", "seen-measures.h5", "--figure", "heads", "-o", "a.csv")
+        said = self.made("export", "seen-measures.h5", "--figure", "all", "-o", "all.csv").stderr
+        omitted = {line.split(": ")[2]: line for line in said.splitlines() if line.startswith("kvscope: omitted: ")}
+        of_tokens = {"curves", "head-statistics", "query-similarity"}
+        self.assertLessEqual(of_tokens, set(omitted))
+        for name, line in omitted.items():
+            self.assertEqual(why in line, name in of_tokens, line)
+        for ranking in ("kl-losses", "losses"):
+            self.refuses(1, [why], "export", "seen-measures.h5", "--ranking", ranking)
 
     def test_only_measures_gain_runs_and_prompts(self):
         more = ("--policy", "streaming-llm", "--policy", "dapq")
