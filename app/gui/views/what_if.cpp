@@ -271,7 +271,7 @@ class WhatIfView : public View {
         const auto after = what_if_.changed_summary();
         const std::vector<SummaryLine> lines = summary_lines(*before, after);
         const float padding = ImGui::GetFontSize() / 4;
-        // In a narrow view, only tooltips show the change.
+        // In a narrow view, only tooltips show the recorded values, which the other two columns imply.
         const bool is_wide = ImGui::GetContentRegionAvail().x > summary_width(context, lines, padding);
         ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {padding, 1});
         if (!ImGui::BeginTable("summary", is_wide ? 4 : 3, ImGuiTableFlags_SizingFixedFit)) {
@@ -280,7 +280,7 @@ class WhatIfView : public View {
         }
         ImGui::TableNextColumn();
         for (const char* head : {"recorded", "now", "change"}) {
-            if (head == std::string_view("change") && !is_wide) continue;
+            if (head == std::string_view("recorded") && !is_wide) continue;
             ImGui::TableNextColumn();
             ImGui::TextDisabled("%s", head);
             if (head == std::string_view("now") && after && what_if_.milliseconds() > 0)
@@ -289,16 +289,12 @@ class WhatIfView : public View {
         for (const SummaryLine& line : lines) {
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(line.name.c_str());
-            ImGui::SetItemTooltip("%s%s%s", line.tip.c_str(),
-                                  line.change.empty() ? "" : "\nchange: ", line.change.c_str());
+            ImGui::SetItemTooltip("%s\nrecorded: %s", line.tip.c_str(), line.recorded.c_str());
             ImGui::PushFont(context.fonts.mono, 0);
-            ImGui::TableNextColumn();
-            ImGui::TextUnformatted(line.recorded.c_str());
-            ImGui::TableNextColumn();
-            ImGui::TextUnformatted(line.now.c_str());
-            if (is_wide) {
+            for (const std::string* text : {&line.recorded, &line.now, &line.change}) {
+                if (text == &line.recorded && !is_wide) continue;
                 ImGui::TableNextColumn();
-                ImGui::TextUnformatted(line.change.c_str());
+                ImGui::TextUnformatted(text->c_str());
             }
             ImGui::PopFont();
         }
