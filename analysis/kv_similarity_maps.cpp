@@ -10,6 +10,7 @@
 
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 
 namespace kvscope::analysis {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/token_texts.h"
 #include "trace/records/schema.h"
 

@@ -7,6 +7,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/recall.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/shown_runs.h"

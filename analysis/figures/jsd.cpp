@@ -10,6 +10,7 @@
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/head_clustering.h"
 #include "analysis/measures/kv_head_jsd.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 

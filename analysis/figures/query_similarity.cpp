@@ -11,6 +11,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/figures_of_several_traces.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/shown_runs.h"
 #include "kernels/cosine.h"

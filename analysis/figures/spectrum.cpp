@@ -11,6 +11,7 @@
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/gradient_alignment_scatter.h"
 #include "analysis/kv_similarity_maps.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 #include "trace/records/record_fields.h"
 #include "trace/spectra_cache.h"

@@ -5,6 +5,7 @@
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/kept_sets.h"
 #include "analysis/ranking.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/sentences.h"
 

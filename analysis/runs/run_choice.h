@@ -35,13 +35,6 @@ std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& 
 /// Returns at most k evenly spaced numbers of 0 ... n-1, including the first and the last.
 [[nodiscard]] std::vector<int> evenly_spaced(int n, int k);
 
-/// Returns the reason for which a trace lacks a data set, as the end of a message, if its recipe says that it stores
-/// only measures or rows of results; "" otherwise.
-[[nodiscard]] std::string why_data_is_missing(const trace::Reader& reader, const trace::schema::DataSet& data_set);
-
-/// @throws NothingToShow if the trace lacks the data set
-void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
-
 /// Whether the chosen width is below 120 mm, so that panels are stacked.
 [[nodiscard]] bool is_narrow_figure(const FigureOptions& options);
 

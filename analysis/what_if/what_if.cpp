@@ -11,6 +11,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/measures/kept_sets.h"
+#include "analysis/runs/missing_data.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_policy.h"
 #include "analysis/runs/run_style.h"
