@@ -115,7 +115,7 @@ class BothWays(ProgramTest):
         self.made("export", "both.h5", "--figure", "results-curves", "-o", "curves.csv")
         self.assertEqual({row["question"] for row in csv_rows(self.path("curves.csv").read_text())},
                          {"question seen", "question hidden"})
-        self.made("export", "both.h5", "--figure", "results-table", "--cells", "kl", "--against", "h2o, question seen", "-o",
+        self.made("export", "both.h5", "--figure", "results-table", "--cells", "score", "--against", "h2o, question seen", "-o",
                   "against.csv")
         compared = {(row["policy"], row["question"]): row["comparison"] for row in csv_rows(self.path("against.csv").read_text())}
         self.assertEqual(compared["h2o", "question seen"], "reference")
