@@ -58,9 +58,9 @@ h5::Handle open_checked(const fs::path& path) {
         const bool is_short = failure.truncated || fs::file_size(path, error) < superblock_bytes;
         if (is_short && failure.system_error == 0) {
             throw TruncatedTrace(
-                fmt::format("{}: the file is incomplete, probably because it was copied "
-                            "only in part ({} bytes exist): {}",
-                            path.string(), fs::file_size(path, error), failure.what()));
+                fmt::format("{}: the file is incomplete, probably because it was copied only in part ({} bytes exist); "
+                            "copy it again, or make the trace again",
+                            path.string(), fs::file_size(path, error)));
         }
         h5::throw_unreadable(path.string(), failure);
     }

@@ -47,6 +47,7 @@ std::string recorded_text(const nlohmann::json& recipe, const char* key) {
 /// values.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
+    if (path.starts_with("/imported/")) return "imported files";
     const bool is_appended = path.ends_with("/-");
     const std::string name = path.substr(1, path.size() - (is_appended ? 3 : 1));
     const std::string is =
@@ -58,11 +59,15 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
 /// Describes up to three differences: "new_tokens: existing 16, requested 32; text; and 2 more". Empty if equal.
 std::string differences(const nlohmann::json& there, const nlohmann::json& wanted) {
     constexpr size_t most_named = 3;
-    const auto changes = nlohmann::json::diff(there, wanted);
     std::vector<std::string> named;
-    for (size_t i = 0; i < std::min(changes.size(), most_named); ++i)
-        named.push_back(change_in_words(there, changes[i]));
-    if (changes.size() > most_named) named.push_back(fmt::format("and {} more", changes.size() - most_named));
+    for (const auto& change : nlohmann::json::diff(there, wanted)) {
+        std::string name = change_in_words(there, change);
+        if (std::ranges::find(named, name) == named.end()) named.push_back(std::move(name));
+    }
+    if (const size_t n = named.size(); n > most_named) {
+        named.resize(most_named);
+        named.push_back(fmt::format("and {} more", n - most_named));
+    }
     return fmt::format("{}", fmt::join(named, "; "));
 }
 

@@ -54,6 +54,11 @@ Found found_recipe(const nlohmann::json& recipe, const std::string& other, const
     return is_part && is_part(other) ? Found::part : Found::other;
 }
 
+bool is_damage(const TraceError& failure) {
+    return dynamic_cast<const DamagedTrace*>(&failure) != nullptr ||
+           dynamic_cast<const TruncatedTrace*>(&failure) != nullptr;
+}
+
 /// Classifies the file at the output path. With force, an unreadable file counts as `other`, which may be replaced.
 /// Throws for a folder or a device, which even force never replaces.
 Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
@@ -75,7 +80,10 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const Wri
     } catch (const ReadFailed&) {
         if (!options.force) throw;
         return Found::other;
-    } catch (const TraceError&) {
+    } catch (const TraceError& failure) {
+        if (!options.force && is_damage(failure))
+            throw ReplaceableOutputExists(fmt::format(
+                "{}; for a new trace, choose another output, or allow kvscope to replace it", failure.what()));
         return Found::other;
     }
 }

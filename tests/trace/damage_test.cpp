@@ -108,6 +108,21 @@ TEST_CASE("a file cut off at any byte", "[trace]") {
     write_bytes(path, bytes.substr(0, bytes.size() - 1));
     CHECK_THROWS_AS(Reader(path), TruncatedTrace);
     CHECK_THROWS_AS(find_problems(path), TruncatedTrace);
+    CHECK_THROWS_WITH(Writer(path, "{}"), Catch::Contains("the file is incomplete") &&
+                                              Catch::Contains("copy it again") && !Catch::Contains("different file"));
+}
+
+TEST_CASE("metadata that HDF5 cannot read is called damaged", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::write_anew(folder / "t.h5");
+    std::string bytes = contents(folder / "t.h5");
+    const fs::path path = folder / "damaged.h5";
+    for (size_t at = bytes.find("GCOL"); at != std::string::npos; at = bytes.find("GCOL", at))
+        bytes.replace(at, 4, "LOCG");
+    write_bytes(path, bytes);
+    CHECK_THROWS_AS(Reader(path), DamagedTrace);
+    CHECK_THROWS_WITH(Reader(path), Catch::Contains("the file is damaged; restore it from a backup"));
+    CHECK_THROWS_WITH(Writer(path, "{}"), Catch::Contains("the file is damaged") && !Catch::Contains("different file"));
 }
 
 TEST_CASE("a reader ignores unknown items", "[trace]") {

@@ -556,6 +556,17 @@ TEST_CASE("a refusal says which command wrote the trace", "[trace]") {
     CHECK_THROWS_WITH(Writer(path, of_run), Catch::Contains("(it was written by eval; run cannot extend it)"));
 }
 
+TEST_CASE("a refusal of a trace with other imported files names them once", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    {
+        Writer writer(path, R"({"imported": ["a", "b", "c"]})");
+        writer.write_model(sample::model({}));
+        writer.finish();
+    }
+    CHECK_THROWS_WITH(Writer(path, R"({"imported": ["d"]})"), Catch::Contains("(it differs in imported files)"));
+}
+
 TEST_CASE("an output is checked before any computation, without leaving files", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path output = folder / "t.h5", part = folder / "t.h5.part";

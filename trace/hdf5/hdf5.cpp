@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -81,8 +82,11 @@ Result checked(Result result, const std::string& action) {
     int why = std::exchange(noted_error, 0);
     if (why == 0 && error.out_of_memory) why = ENOMEM;
     const char* reason = why != 0 ? std::strerror(why) : error.message.c_str();
-    if (why == 0 && error.message.find("checksum") != std::string::npos)
-        reason = "the file is damaged, because the checksum of its metadata is wrong";
+    // HDF5 describes wrong checksums, signatures and addresses in its own terms.
+    constexpr std::array of_damage = {"checksum", "read request failed", "signature", "addr overflow"};
+    if (why == 0 &&
+        std::ranges::any_of(of_damage, [&](const char* text) { return error.message.find(text) != std::string::npos; }))
+        reason = "the file is damaged; restore it from a backup, or make the trace again";
     throw Failure(fmt::format("cannot {}: {}", action, reason), error.truncated && why == 0, why);
 }
 template hid_t checked(hid_t, const std::string&);
