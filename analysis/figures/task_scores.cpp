@@ -377,7 +377,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::unordered_set<std::string_view> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
-    const std::vector<std::string> all_verdicts = verdicts(scores.all_groups);
+    const std::vector<std::string> all_verdicts = verdicts(scores.all_groups, Advice::hidden);
     figure.caption =
         fmt::format("Mean scores over {} of {}{}. {}", counted(std::ssize(samples), "sample"), scores.task,
                     source == Source::depths

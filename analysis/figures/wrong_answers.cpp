@@ -171,9 +171,9 @@ Figure make(std::span<const TracePart> parts) {
     figure.caption =
         "Number of wrong answers to samples that the full run answers rightly, by the first cause that holds. A token "
         "of the evidence is lost if the head that attends to it most drops it. The causes: each lost token received "
-        "less than 1/N of the window's attention in every head; a ranking over all heads of a layer keeps the lost "
-        "tokens; the head ranks a lost token too low; no token is lost, although other heads may drop it; or the cause "
-        "is unknown.";
+        "less than an equal share (1 / number of tokens) of the window's attention in every head; a ranking over all "
+        "heads of a layer keeps the lost tokens; the head ranks a lost token too low; no token is lost, although other "
+        "heads may drop it; or the cause is unknown.";
     complete_figure(figure, parts, {});
     return figure;
 }

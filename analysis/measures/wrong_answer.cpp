@@ -169,9 +169,8 @@ std::string cause_in_words(const trace::ResultRow& row) {
     if (row.cause == cause::kept)
         return "The head that attends most to each token of the answer keeps it. Other heads may have dropped it.";
     if (row.cause == cause::little_attention)
-        return "Each dropped token of the answer received less than an equal share of the window's attention (1 / "
-               "number "
-               "of tokens) in every head.";
+        return "Each dropped token of the answer received less than an equal share (1 / number of tokens) of the "
+               "window's attention in every head.";
     if (row.cause == cause::few_slots)
         return "Single heads had too few entries. A ranking over all heads of a layer would have kept the answer.";
     if (row.cause == cause::undetermined) return "Unknown: the place of the answer or its scores are not known.";

@@ -18,12 +18,12 @@ namespace kvscope::analysis {
 /// Whether a complete run answers wrongly although the full run answers rightly.
 [[nodiscard]] bool is_wrong_only_compressed(const trace::ResultRow& row, const trace::ResultRow& full);
 
-/// Causes of a wrong answer, in the order in which they are tested. A token's *head* is the head whose window queries
-/// attend to it most. A token of an answer is lost if its head does not keep it.
+/// Causes of a wrong answer, in the order in which they are tested. A token's *head* is the query head, of all layers,
+/// whose window queries attend most to the token. A token of an answer is lost if the head's KV head drops it.
 namespace cause {
 /// No token of an answer is lost, so the reason is unknown.
 inline constexpr std::string_view kept = "kept";
-/// Each lost token received less than 1 / N of the window's attention in every head.
+/// Each lost token received less than 1 / N of the window's attention in every head (N tokens).
 inline constexpr std::string_view little_attention = "little attention";
 /// If the layers of the lost tokens kept their entries with the highest scores of all heads, no token would be lost.
 inline constexpr std::string_view few_slots = "few slots";

@@ -80,9 +80,9 @@ void add_remark(std::vector<std::string>& remarks, const char* kind, std::vector
 
 }  // namespace
 
-std::vector<std::string> verdicts(std::span<const TaskGroup> groups) {
+std::vector<std::string> verdicts(std::span<const TaskGroup> groups, Advice advice) {
     std::vector<std::string> remarks;
-    if (are_scored(groups)) remarks.push_back(assess_task_validity(groups));
+    if (are_scored(groups)) remarks.push_back(assess_task_validity(groups, advice));
     remarks.push_back(describe_uncompressed_samples(groups));
     std::erase(remarks, "");
     std::vector<std::string> missed, not_smaller, equal, tied;
@@ -102,7 +102,7 @@ std::vector<std::string> verdicts(std::span<const TaskGroup> groups) {
     add_remark(remarks, "Budgets not met", std::move(missed));
     add_remark(remarks, "No fewer bytes than full", std::move(not_smaller));
     add_remark(remarks, "The same answers as full", std::move(equal));
-    add_remark(remarks, "A kept and a dropped token have equal scores", std::move(tied));
+    add_remark(remarks, "Equal scores at the cut-off, so that ties decide what is kept", std::move(tied));
     return remarks;
 }
 
@@ -118,7 +118,7 @@ std::string validity_of_tasks(std::span<const Result> results) {
     std::string text;
     for (const auto& [task, rows] : tasks)
         text += fmt::format("{}{}{}", text.empty() ? "" : " ", tasks.size() > 1 ? task + ": " : "",
-                            assess_task_validity(group_results_by_setting_and_budget(rows)));
+                            assess_task_validity(group_results_by_setting_and_budget(rows), Advice::hidden));
     return text;
 }
 

@@ -233,23 +233,34 @@ std::vector<std::string> describe_failed_runs(std::span<const TaskGroup> groups)
 
 namespace {
 
-/// Whether an answer ends within a sentence, probably because too few tokens were allowed.
+/// A reason why a table cannot compare policies. The advice names the remedy, and follows the text of the reason.
+struct Obstacle {
+    std::string reason, advice;
+
+    [[nodiscard]] std::string text(Advice shown) const { return reason + (shown == Advice::shown ? advice : "."); }
+};
+
+/// Whether an answer stops in mid-sentence, probably because too few tokens were allowed.
 bool breaks_off(const std::string& answer) {
     const size_t last = answer.find_last_not_of(" \t\r\n\"')*`");
     return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
 }
 
-std::string wrong_answers(const TaskGroup& full, double mean) {
-    std::string text = fmt::format("The full run is right in {:.1f} %; at least 90 % are needed.", 100 * mean);
+Obstacle wrong_answers(const TaskGroup& full, double mean) {
+    Obstacle obstacle{fmt::format("The full run answers only {:.1f} % correctly", 100 * mean),
+                      "; below 90 %, scores mostly measure the model."};
     const auto n_wrong =
         std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
     const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
         return row->score < 0.5 && breaks_off(row->prediction);
     });
     if (2 * n_broken > n_wrong)
-        text += fmt::format(" {} of its {} wrong answers end within a sentence: allow more tokens with -n.", n_broken,
-                            n_wrong);
-    return text;
+        obstacle.advice +=
+            fmt::format(" {} in mid-sentence: allow more tokens with -n.",
+                        n_wrong == 1          ? "Its only wrong answer stops"
+                        : n_broken == n_wrong ? fmt::format("All its {} wrong answers stop", n_wrong)
+                                              : fmt::format("{} of its {} wrong answers stop", n_broken, n_wrong));
+    return obstacle;
 }
 
 /// Whether `a` scores more than `b` in the samples that both answered, with an interval that excludes 0.
@@ -271,8 +282,8 @@ bool is_better(const TaskGroup& a, const TaskGroup& b) {
 
 /// What comparable groups say about the comparison of policies.
 struct Validity {
-    std::vector<std::string> obstacles;  ///< sentences
-    std::string numbers;                 ///< the sentence that is printed if there are no obstacles
+    std::vector<Obstacle> obstacles;
+    std::string numbers;  ///< the sentence that is printed if there are no obstacles
 };
 
 Validity validity_of_comparable(std::span<const TaskGroup> groups) {
@@ -289,28 +300,30 @@ Validity validity_of_comparable(std::span<const TaskGroup> groups) {
         if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
             random = &group;
     }
-    if (!full) return {{"The full run has no answers, so that policies cannot be compared with it."}, {}};
+    if (!full) return {{{"The full run has no answers, so that policies cannot be compared with it", "."}}, {}};
     Validity validity;
     auto& obstacles = validity.obstacles;
     constexpr size_t fewest = 60;
     if (full->answered.size() < fewest)
-        obstacles.push_back(
-            fmt::format("Too few samples to compare policies: {}; use at least {}.", full->answered.size(), fewest));
+        obstacles.push_back({fmt::format("{}: only large differences can be found",
+                                         counted(static_cast<int64_t>(full->answered.size()), "sample")),
+                             fmt::format("; use at least {}.", fewest)});
     if (!are_graded && mean(*full) < 0.9) obstacles.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
-        obstacles.emplace_back("The chance level is unknown; add the policy `random`.");
+        obstacles.push_back({"The chance level is unknown", "; add the policy `random`."});
         return validity;
     }
     if (are_graded) {
         if (!is_better(*full, *random))
-            obstacles.push_back(fmt::format(
-                "The full run's score of {:.1f} % is not distinguishable from the {:.1f} % of random at {}.",
-                100 * mean(*full), 100 * mean(*random), random->budget));
+            obstacles.push_back(
+                {fmt::format(
+                     "The full run's score of {:.1f} % is not distinguishable from the {:.1f} % of random at {}",
+                     100 * mean(*full), 100 * mean(*random), random->budget),
+                 "."});
     } else if (mean(*random) > 0.1 && mean(*full) >= 0.9) {
-        obstacles.push_back(
-            fmt::format("The task is too easy: random at {} is right in {:.1f} %; use a task with at "
-                        "most 10 %.",
-                        random->budget, 100 * mean(*random)));
+        obstacles.push_back({fmt::format("The task is too easy: random at {} is right in {:.1f} %", random->budget,
+                                         100 * mean(*random)),
+                             "; use a task with at most 10 %."});
     }
     validity.numbers = fmt::format("Usable: {} samples; full {} {:.1f} %, random at {} {} {:.1f} %.",
                                    full->answered.size(), are_graded ? "scores" : "is right in", 100 * mean(*full),
@@ -332,21 +345,20 @@ std::map<std::string, std::vector<TaskGroup>> comparable_groups(std::span<const 
 
 std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups) {
     if (comparable_groups(groups).size() != 1) return {};
-    const std::vector<std::string> obstacles = validity_of_comparable(groups).obstacles;
+    const std::vector<Obstacle> obstacles = validity_of_comparable(groups).obstacles;
     if (obstacles.empty()) return {};
-    std::string first = obstacles.front().substr(0, obstacles.front().find(';'));
-    if (first.ends_with('.')) first.pop_back();
+    std::string first = obstacles.front().reason;
     first.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(first.front())));
     return first;
 }
 
-std::string assess_task_validity(std::span<const TaskGroup> groups) {
+std::string assess_task_validity(std::span<const TaskGroup> groups, Advice advice) {
     std::vector<std::string> texts;
     for (const auto& [name, comparable] : comparable_groups(groups)) {
         const Validity validity = validity_of_comparable(comparable);
         if (!name.empty()) texts.push_back(name + ":");
-        texts.push_back(validity.obstacles.empty() ? validity.numbers
-                                                   : fmt::format("{}", fmt::join(validity.obstacles, " ")));
+        if (validity.obstacles.empty()) texts.push_back(validity.numbers);
+        for (const Obstacle& obstacle : validity.obstacles) texts.push_back(obstacle.text(advice));
     }
     return fmt::format("{}", fmt::join(texts, " "));
 }

@@ -85,13 +85,16 @@ struct GroupNames {
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 [[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const TaskGroup> groups);
 
+enum class Advice { shown, hidden };
+
 /// Says whether the results are usable to compare policies, or what prevents the comparison. Requirements: at least 60
 /// samples; `full` is right in at least 90 % of them, `random` at its smallest budget in at most 10 %; for graded
 /// scores, `full` is distinguishably better than `random`. Warns if most wrong answers of `full` were cut off.
 /// Judges each model, and questions seen and hidden, separately. @param groups of a whole table
-[[nodiscard]] std::string assess_task_validity(std::span<const TaskGroup> groups);
-/// Returns the first obstacle without its remedy, "too few samples to compare policies: 6"; empty if there is none, or
-/// if the table has several models, or questions both seen and hidden.
+/// @param advice whether the text says what to do about an obstacle
+[[nodiscard]] std::string assess_task_validity(std::span<const TaskGroup> groups, Advice advice = Advice::shown);
+/// Returns the first obstacle without its remedy, "6 samples: only large differences can be found"; empty if there is
+/// none, or if the table has several models, or questions both seen and hidden.
 [[nodiscard]] std::string first_obstacle_to_comparison(std::span<const TaskGroup> groups);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.

@@ -115,7 +115,7 @@ TEST_CASE("budgets ascend whatever their order in the results: entries, then sha
     CHECK(task_scores_by_budget(group_results_by_setting_and_budget(full_alone)).columns.back().title == "all");
 }
 
-TEST_CASE("wrong answers that end within a sentence are explained by too few tokens", "[task-scores]") {
+TEST_CASE("wrong answers that stop in mid-sentence are explained by too few tokens", "[task-scores]") {
     using Catch::Matchers::Contains;
     auto rows = results(10, 2);
     const auto says = [&](const std::string& answer) {
@@ -123,11 +123,16 @@ TEST_CASE("wrong answers that end within a sentence are explained by too few tok
             if (one.policy == "full" && one.score < 0.5) one.prediction = answer;
         return validity_of(rows);
     };
-    CHECK_THAT(says("The special magic number of the ladder is 48"),
-               Contains("83.3 %") && Contains("10 of its 10 wrong answers end within") && Contains("-n"));
+    CHECK_THAT(
+        says("The special magic number of the ladder is 48"),
+        Contains("83.3 %") && Contains("All its 10 wrong answers stop in mid-sentence: allow more tokens with -n."));
     CHECK_THAT(says("The special magic number of the ladder is 481."), !Contains("-n"));
     CHECK_THAT(says("\"It is 481.\"\n"), !Contains("-n"));
     CHECK_THAT(says(""), !Contains("-n"));
+    const auto of_one = std::ranges::find_if(rows, [](const auto& one) { return one.score < 0.5; });
+    says("The number is 48");
+    of_one->prediction = "It is 481.";
+    CHECK_THAT(validity_of(rows), Contains("9 of its 10 wrong answers stop in mid-sentence"));
 }
 
 TEST_CASE("failed runs are counted and excluded from the mean", "[task-scores]") {
@@ -189,13 +194,15 @@ TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     using Catch::Matchers::Contains;
     using Catch::Matchers::StartsWith;
     CHECK_THAT(validity_of(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
-    CHECK_THAT(validity_of(results(10, 2)), StartsWith("The full run is right in 83.3 %; at least 90 %"));
+    CHECK_THAT(validity_of(results(10, 2)), StartsWith("The full run answers only 83.3 % correctly; below 90 %"));
     CHECK_THAT(validity_of(results(0, 10)), StartsWith("The task is too easy: random at 64 is right in 16.7 %"));
     auto few = results(0, 0);
     few.resize(40);
-    CHECK_THAT(validity_of(few), StartsWith("Too few samples to compare policies: 10; use at least 60."));
-    CHECK(first_obstacle_of(few) == "too few samples to compare policies: 10");
-    CHECK(first_obstacle_of(results(10, 2)) == "the full run is right in 83.3 %");
+    CHECK_THAT(validity_of(few), StartsWith("10 samples: only large differences can be found; use at least 60."));
+    CHECK(assess_task_validity(group_results_by_setting_and_budget(few), Advice::hidden) ==
+          "10 samples: only large differences can be found.");
+    CHECK(first_obstacle_of(few) == "10 samples: only large differences can be found");
+    CHECK(first_obstacle_of(results(10, 2)) == "the full run answers only 83.3 % correctly");
     CHECK(first_obstacle_of(results(3, 2)).empty());
 }
 
@@ -214,7 +221,7 @@ TEST_CASE("a graded score is usable if the full run is distinguishably better th
         if (one.policy == "random") one.score = 0.3 + (one.sample_id.size() == 1 ? 0.05 : -0.005);
     CHECK_THAT(validity_of(rows), StartsWith("The full run's score of ") && Contains("not distinguishable"));
     std::erase_if(rows, [](const auto& one) { return one.policy == "random"; });
-    CHECK_THAT(validity_of(rows), StartsWith("The chance level is unknown"));
+    CHECK_THAT(validity_of(rows), StartsWith("The chance level is unknown; add the policy `random`."));
 }
 
 TEST_CASE("rows with a seen and with a hidden question are separate groups", "[task-scores]") {
@@ -387,8 +394,8 @@ TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-
     CHECK(map.values[4] == 0);
     CHECK(std::isnan(map.values[5]));  // no run at 48
     CHECK(test::layer_of<TextLabel>(figure, 0, 2).text == "50 [0, 100]");
-    CHECK_THAT(figure.caption,
-               Catch::Matchers::Contains("4 samples of niah") && Catch::Matchers::Contains("Too few samples"));
+    CHECK_THAT(figure.caption, Catch::Matchers::Contains("4 samples of niah") &&
+                                   Catch::Matchers::Contains("differences can be found. "));
     CHECK(test::table_of(sample.reader(), "task-scores", {}).rows.size() == 4);
 }
 

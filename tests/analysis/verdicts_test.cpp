@@ -61,7 +61,8 @@ TEST_CASE("ties at the cut-off are named from 5 % of the heads on", "[verdicts]"
     tied.tied_heads = 0.071;
     hardly.tied_heads = 0.04;
     CHECK(of({tied, hardly}) ==
-          std::vector<std::string>{"A kept and a dropped token have equal scores: snapkv @ 20 in 7 % of heads."});
+          std::vector<std::string>{
+              "Equal scores at the cut-off, so that ties decide what is kept: snapkv @ 20 in 7 % of heads."});
 }
 
 TEST_CASE("failed runs and unknown bytes need no remark, and long lists are cut", "[verdicts]") {

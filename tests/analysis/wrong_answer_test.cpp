@@ -35,7 +35,7 @@ struct Example {
 
 }  // namespace
 
-TEST_CASE("little attention: less than 1/N to each lost token in every head") {
+TEST_CASE("little attention: less than an equal share to each lost token in every head") {
     Example example;
     example.run.scores = {9, 1, 2, 3, 4, none, 1, 9, 2, 3, 4, none};
     example.peaks = {{0.166f, 0, 0}};
