@@ -45,7 +45,7 @@ XAxis x_axis_of(const FigureOptions& options, std::span<const Result> results) {
 const Scalar& y_scalar_of(const FigureOptions& options, std::span<const Result> results) {
     const std::string name = options.own_text("y", "");
     const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
-    if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
+    require_known(scalar, results);
     return scalar;
 }
 

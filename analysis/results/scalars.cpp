@@ -86,6 +86,19 @@ bool is_known(const Scalar& scalar, std::span<const Result> results) {
         results, [&](const Result& result) { return result.is_complete() && std::isfinite(scalar.value(result)); });
 }
 
+void require_known(const Scalar& scalar, std::span<const Result> results) {
+    if (is_known(scalar, results)) return;
+    // Tasks compare answers with the expected ones, not with the full run's predictions or attention.
+    const auto compared = {"kl", "agreement", "recall", "attention_kept", "output_error"};
+    const bool is_of_eval = std::ranges::all_of(results, [](const Result& result) {
+        return result.task != trace::schema::root::prompt_results && result.row.source.empty();
+    });
+    if (is_of_eval && std::ranges::find(compared, scalar.name) != compared.end())
+        throw NothingToShow(fmt::format(
+            "`kvscope eval` does not record {}: answer a sample again with `kvscope run --prompt-from`", scalar.name));
+    throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
+}
+
 const Scalar& default_scalar(std::span<const Result> results) {
     for (const char* name : {"score", "kl", "first_token_s"})
         if (is_known(scalar_named(name), results)) return scalar_named(name);

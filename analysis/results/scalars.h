@@ -43,6 +43,8 @@ struct Scalar {
 
 /// Whether a complete run has a finite value.
 [[nodiscard]] bool is_known(const Scalar& scalar, std::span<const Result> results);
+/// @throws NothingToShow with the reason if the scalar is not known
+void require_known(const Scalar& scalar, std::span<const Result> results);
 
 /// Returns `score` if a score is known, otherwise `kl`, or the time to the first token for a task that measures times.
 [[nodiscard]] const Scalar& default_scalar(std::span<const Result> results);

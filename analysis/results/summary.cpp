@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
@@ -212,11 +214,31 @@ constexpr Origin origins[] = {
     {"commit", [](const trace::ResultRow& row) { return row.commit.string().substr(0, shown_digits); }},
 };
 
-std::string listed(const std::string& name, const std::set<std::string>& values) {
-    std::vector<std::string> known;
-    for (const std::string& value : values) known.push_back(value.empty() ? "unknown" : value);
-    return fmt::format("{} ({})", name, fmt::join(known, ", "));
-}
+constexpr std::string_view unknown = "unknown";
+
+/// Numbers precede other texts and have the order of their values; "unknown" is the last.
+struct ListOrder {
+    static std::tuple<bool, bool, double, std::string_view> key(std::string_view value) {
+        double number = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        const bool is_number =
+            error == std::errc() && std::isfinite(number) && (end == value.data() + value.size() || *end == '%');
+        return {value == unknown, !is_number, is_number ? number : 0, value};
+    }
+    bool operator()(std::string_view a, std::string_view b) const { return key(a) < key(b); }
+};
+
+/// Values of a setting, each once. Empty texts, and the dash of an empty setting, are "unknown".
+class Values {
+ public:
+    void add(std::string_view value) { values_.emplace(value.empty() || value == "–" ? unknown : value); }
+    void add(const Values& others) { values_.insert(others.values_.begin(), others.values_.end()); }
+    [[nodiscard]] bool differ() const { return values_.size() > 1; }
+    [[nodiscard]] std::string text() const { return fmt::format("{}", fmt::join(values_, ", ")); }
+
+ private:
+    std::set<std::string, ListOrder> values_;
+};
 
 /// Returns the settings and origins in which the averaged or compared runs differ, except for the settings of rows,
 /// columns and blocks. @param cells runs of each cell, and of its reference
@@ -224,8 +246,8 @@ std::string listed(const std::string& name, const std::set<std::string>& values)
 std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<const Result> results,
                                         const std::set<std::string>& grouped, bool is_cost) {
     std::vector<std::string> mixed;
-    const auto add = [&](const std::string& name, const std::set<std::string>& values) {
-        if (values.size() > 1) mixed.push_back(listed(name, values));
+    const auto add = [&](const std::string& name, const Values& values) {
+        if (values.differ()) mixed.push_back(fmt::format("{} ({})", name, values.text()));
     };
     // Means over several of these are no means of one run setting.
     constexpr std::array<std::string_view, 3> of_samples = {"length", "subset", "batch"};
@@ -233,35 +255,35 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
         const bool is_of_sample = std::ranges::find(of_samples, name) != of_samples.end();
         if (grouped.contains(name) || (is_of_sample && !is_cost)) continue;
         const Setting setting = setting_named(name, results);
-        std::set<std::string> values;
+        Values values;
         for (const Runs& runs : cells) {
-            std::set<std::string> of_cell;
-            for (const Result* run : runs) of_cell.insert(setting.value(*run).label);
-            if (of_cell.size() > 1) values.merge(of_cell);
+            Values of_cell;
+            for (const Result* run : runs) of_cell.add(setting.value(*run).label);
+            if (of_cell.differ()) values.add(of_cell);
         }
         add(name, values);
     }
     for (const char* name : {"model", "dtype", "question"}) {
         if (grouped.contains(name)) continue;
         const Setting setting = setting_named(name, results);
-        std::set<std::string> values;
-        for (const Result& run : results) values.insert(setting.value(run).label);
+        Values values;
+        for (const Result& run : results) values.add(setting.value(run).label);
         add(name, values);
     }
     for (const Origin& origin : origins) {
-        std::set<std::string> values;
-        for (const Result& run : results) values.insert(origin.value(run.row));
+        Values values;
+        for (const Result& run : results) values.add(origin.value(run.row));
         add(origin.name, values);
     }
-    std::map<std::pair<std::string, std::string>, std::set<std::string>> rules;  // of scores, by task and subset
-    for (const Result& run : results) rules[{run.task, run.row.subset}].insert(run.row.scored_as);
-    std::map<std::string, std::set<std::string>> mixed_rules;  // by task
+    std::map<std::pair<std::string, std::string>, Values> rules;  // of scores, by task and subset
+    for (const Result& run : results) rules[{run.task, run.row.subset}].add(run.row.scored_as);
+    std::map<std::string, Values> mixed_rules;  // by task
     for (const auto& [part, names] : rules)
-        if (names.size() > 1) mixed_rules[part.first].insert(names.begin(), names.end());
+        if (names.differ()) mixed_rules[part.first].add(names);
     for (const auto& [task, names] : mixed_rules) add(fmt::format("rules of the scores of {}", task), names);
     if (std::ranges::none_of(results, [](const Result& run) { return run.row.sample_hash.empty(); })) return mixed;
-    std::map<std::string, std::set<std::string>> data;  // by task
-    for (const Result& run : results) data[run.task].insert(run.row.data_hash.string().substr(0, shown_digits));
+    std::map<std::string, Values> data;  // by task
+    for (const Result& run : results) data[run.task].add(run.row.data_hash.string().substr(0, shown_digits));
     for (const auto& [task, hashes] : data) add(fmt::format("data of {}", task), hashes);
     return mixed;
 }
@@ -269,6 +291,9 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
 std::optional<Setting> optional_setting(const std::string& name, std::span<const Result> results,
                                         const std::map<std::string, std::string>& labels) {
     if (name.empty()) return std::nullopt;
+    if (name.find(',') != std::string::npos)
+        throw FigureError(
+            fmt::format("--columns and --blocks take one setting each, found '{}'; --rows takes several", name));
     return setting_named(name, results, labels);
 }
 

@@ -25,7 +25,7 @@ std::vector<std::string> names_in(const std::string& list) {
 const Scalar& shown_scalar(const FigureOptions& options, std::span<const Result> results) {
     const std::string name = options.own_text("cells", "");
     const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
-    if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
+    require_known(scalar, results);
     return scalar;
 }
 

@@ -106,7 +106,7 @@ Table summary_table(const Summary& summary) {
     std::vector<std::string> extra = summary.extra_columns;
     if (summary.columns.size() < 2) std::erase(extra, mean_column);
     for (const std::string& name : extra) {
-        if (name == mean_column) add_column("mean", "Mean");
+        if (name == mean_column) add_column("mean", scalar.is_cost() ? "Mean of medians" : "Mean");
         if (name == n_column) table.columns.push_back({"n", "n", "", ColumnType::integer});
     }
     for (size_t block = 0; block < summary.blocks.size(); ++block)

@@ -241,7 +241,7 @@ TEST_CASE("the note warns of cells with different samples, and contains the verd
                Contains("n = 1 sample of 1 context,"));
     for (trace::ResultRow& row : rows) row.score = 1;
     const std::string validity = validity_of_tasks(results_of(rows));
-    CHECK(validity == assess_task_validity(group_results_by_setting_and_budget(rows)));
+    CHECK(validity == assess_task_validity(group_results_by_setting_and_budget(rows), Advice::hidden));
     CHECK_THAT(summarize(results_of(rows), {.scalar = "score", .validity = validity}).note(), Contains(validity));
     CHECK_THAT(summarize(results_of(rows), {.scalar = "kl", .validity = validity}).note(), !Contains(validity));
     // A sample in two traces counts once.
@@ -334,16 +334,16 @@ TEST_CASE("samples of two traces are paired by their hash, and different origins
     for (auto& row : other) row.data_hash = "0123456789abcdef";
     summary = summarize(both(), request);
     CHECK_FALSE(cell_of(summary, "snapkv", "16").comparison);
-    CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)", "data of prompts (unknown, 0123456789ab)"});
+    CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)", "data of prompts (0123456789ab, unknown)"});
 }
 
 TEST_CASE("means over several budgets are named", "[results]") {
-    const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 32, {2, 2}}}));
+    const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 128, {2, 2}}}));
     const Summary summary = summarize(results, {.scalar = "kl"});
     const SummaryCell& snapkv = summary.cell(0, row_called(summary, "snapkv"), 0);
     CHECK(snapkv.estimate->n == 2);
     CHECK(snapkv.estimate->mean == 2);
-    CHECK(summary.mixed == std::vector<std::string>{"budget (16, 32)"});
+    CHECK(summary.mixed == std::vector<std::string>{"budget (16, 128)"});
     CHECK(summarize(results, {.scalar = "kl", .columns = "budget"}).mixed.empty());
     Rows timed = rows_of({{"snapkv", 16, {1, 2}}});
     for (size_t i = 0; i < timed.size(); ++i) {
@@ -352,9 +352,20 @@ TEST_CASE("means over several budgets are named", "[results]") {
     }
     CHECK(summarize(results_of(timed), {.scalar = "tokens_per_s", .columns = "budget"}).mixed ==
           std::vector<std::string>{"length (100, 101)", "batch (1, 4)"});
+    const Summary of_times = summarize(results_of(timed), {.scalar = "tokens_per_s", .columns = "length"});
+    CHECK(summary_table(of_times).columns.back().title == "Mean of medians");
     CHECK(summarize(results_of(timed),
                     {.scalar = "tokens_per_s", .rows = {"policy", "length", "batch"}, .columns = "budget"})
               .mixed.empty());
+}
+
+TEST_CASE("a measure that tasks do not record is refused with the remedy", "[results]") {
+    Rows rows = rows_of({{"snapkv", 16, {1}}});
+    const Scalar& recall = scalar_named("recall");
+    CHECK_THROWS_WITH(require_known(recall, results_of(rows, "niah")), Contains("--prompt-from"));
+    CHECK_THROWS_WITH(require_known(recall, results_of(rows)), Contains("no complete run has a value of recall"));
+    for (auto& row : rows) row.source = "kvpress";
+    CHECK_THROWS_WITH(require_known(recall, results_of(rows, "niah")), Contains("no complete run"));
 }
 
 TEST_CASE("rows are grouped by parameter, length, task and other settings", "[results]") {

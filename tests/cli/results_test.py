@@ -126,6 +126,7 @@ class Results(ProgramTest):
         export = ("export", "t.h5", "--figure", "results-table", "-o", "no.csv")
         self.refuses(2, ["Did you mean snapkv:window=8"], *export, "--against", "snapkv:window=9")
         self.refuses(2, ["no number 'kll'", "Did you mean kl"], *export, "--cells", "kll")
+        self.refuses(2, ["--blocks take one setting", "'task,subset'", "--rows"], *export, "--blocks", "task,subset")
         self.refuses(2, ["no setting 'windw'", "Did you mean window"], *export, "--rows", "windw")
         self.refuses(1, ["no complete run has a value of score"], *export, "--cells", "score")
 
