@@ -415,7 +415,7 @@ std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
     };
     const char* const question = !is_known(0)   ? "question seen"
                                  : !is_known(1) ? "question hidden"
-                                                : "question seen or hidden, as the names say";
+                                                : "the labels say whether policies saw the question";
     return fmt::format("{}{}{}", question, text.empty() ? "" : "; ", text);
 }
 

@@ -113,6 +113,10 @@ OneOf::OneOf(const std::vector<std::string>& names) : CLI::Validator("") {
     name(completed);
 }
 
+void replace_names(CLI::Option& option, const std::vector<std::string>& names) {
+    *option.get_validator(completed) = OneOf(names);
+}
+
 CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values) {
     if (values.empty()) return option;
     // An inactive validator accepts every value, and the help does not print its description.

@@ -14,6 +14,9 @@ struct OneOf : CLI::Validator {
     explicit OneOf(const std::vector<std::string>& names);
 };
 
+/// Replaces the names that an option with OneOf accepts.
+void replace_names(CLI::Option& option, const std::vector<std::string>& names);
+
 /// Makes shells complete these values of an option that also accepts other values.
 CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values);
 

@@ -127,7 +127,7 @@ class BothWays(ProgramTest):
         self.assertEqual({row["answer"] for row in ranked},
                          {row["prediction"].decode() for row in both if row["question_seen"] == 0 and row["policy"] == b"h2o"})
         self.assertIn("question hidden", self.path("both.csv").read_text())
-        self.assertIn("question seen or hidden", self.made("inspect", "both.h5").stdout)
+        self.assertIn("the labels say whether policies saw the question", self.made("inspect", "both.h5").stdout)
         said = self.refuses(1, ["both.h5", "the command omits --query-aware both"], "eval", "-m", HF_MODEL, "--lengths", 150,
                             "--depths", 0.5, "--samples", 2, "--policy", "h2o", "--budget", 32, "-n", 4, "-o", "both.h5")
         self.assertNotIn("omits the prompt", said)
@@ -181,7 +181,11 @@ class Samples(ProgramTest):
         self.assertIn("--query-aware", niah)
         for other in ("(niah)", "(ruler)", "--subsets"):
             self.assertNotIn(other, niah)
+        self.assertEqual(niah.count("{upstream,kvpress"), 1, niah)
         self.assertIn("{upstream,kvpress}", niah)
+        self.assertIn("--file FILE=none", whole)
+        self.assertNotIn("none or none", whole)
+        self.assertIn("part I of N of the samples", niah)
 
 
 @NEEDS_ENGINE

@@ -61,10 +61,11 @@ trace::Shard parse_shard(const std::string& text) {
 
 }  // namespace
 
-void declare_shard_option(CLI::App& app, std::string& shard) {
+void declare_shard_option(CLI::App& app, std::string& shard, const std::string& parts) {
     app.add_option("--shard", shard,
-                   "Run only part I of N of the prompts and write TRACE.shard-I-of-N.h5; kvscope join joins the parts. "
-                   "auto: the task of a Slurm job array")
+                   "Run only part I of N of the " + parts +
+                       " and write TRACE.shard-I-of-N.h5; kvscope join joins the parts. auto: the task of a Slurm job "
+                       "array")
         ->type_name("I/N|auto");
 }
 

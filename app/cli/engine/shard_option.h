@@ -7,7 +7,8 @@
 
 namespace kvscope::cli {
 
-void declare_shard_option(CLI::App& app, std::string& shard);
+/// @param parts "prompts" or "samples"
+void declare_shard_option(CLI::App& app, std::string& shard, const std::string& parts);
 
 /// @param text "2/4", or "auto" for the task of a Slurm job array @throws std::invalid_argument
 [[nodiscard]] trace::Shard shard_from_text(const std::string& text);

@@ -1,6 +1,7 @@
 #include "app/cli/engine/task_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,6 +55,27 @@ std::string default_text(const Parameter& parameter) {
     return text.empty() ? "none" : text;
 }
 
+void add_task(std::vector<TextOfTasks>& texts, const std::string& text, const std::string& task) {
+    const auto found = std::ranges::find(texts, text, &TextOfTasks::text);
+    (found == texts.end() ? texts.emplace_back(text) : *found).tasks.push_back(task);
+}
+
+/// Returns "2 (helmet), 5 (niah, ruler)", or the text alone if all tasks have the same.
+std::string joined_texts(std::span<const TextOfTasks> texts) {
+    if (texts.size() == 1) return texts.front().text;
+    std::vector<std::string> parts;
+    for (const auto& [text, tasks] : texts) parts.push_back(fmt::format("{} ({})", text, fmt::join(tasks, ", ")));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Returns the description of an option for the help of all tasks.
+std::string description_of(std::span<const TextOfTasks> helps) {
+    if (helps.size() == 1) return fmt::format("{} ({})", helps.front().text, fmt::join(helps.front().tasks, ", "));
+    std::vector<std::string> tasks;
+    for (const TextOfTasks& help : helps) std::ranges::copy(help.tasks, std::back_inserter(tasks));
+    return fmt::format("Option of {}; `--task NAME --help` describes it", fmt::join(tasks, ", "));
+}
+
 [[noreturn]] void refuse_option_of_another_task(const std::string& name, const engine::Task& task) {
     const auto other = std::ranges::find_if(engine::tasks(), [&](const engine::Task& one) {
         return std::ranges::find(one.parameters, name, &Parameter::name) != one.parameters.end();
@@ -65,34 +87,32 @@ std::string default_text(const Parameter& parameter) {
 }  // namespace
 
 void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
-    std::string n_new;
+    std::vector<TextOfTasks> n_new;
     for (const auto& task : tasks) {
-        const std::string of_task = tasks.size() > 1 ? fmt::format(" ({})", task.name) : "";
-        n_new += fmt::format("{}{}{}", n_new.empty() ? "" : ", ", task.n_new, of_task);
+        add_task(n_new, std::to_string(task.n_new), task.name);
         for (const Parameter& parameter : task.parameters) {
             Flag& flag = flags_[parameter.name];
             for (const std::string& choice : parameter.choices)
                 if (std::ranges::find(flag.choices, choice) == flag.choices.end()) flag.choices.push_back(choice);
-            const std::string fallback = default_text(parameter) + of_task;
-            if (flag.option) {
-                flag.option->description(flag.option->get_description() + "; " + parameter.help + of_task);
-                flag.option->default_str(flag.option->get_default_str() + " or " + fallback);
-                continue;
-            }
+            add_task(flag.helps, parameter.help, task.name);
+            add_task(flag.defaults, default_text(parameter), task.name);
+            if (flag.option) continue;
             std::string name = parameter.name;
             std::ranges::replace(name, '_', '-');  // arguments_in_canonical_form() does the same
             const std::string names = (name == "seed" ? "-s,--" : "--") + name;
-            flag.option = is_list(parameter)
-                              ? app.add_option(names, flag.list, parameter.help + of_task)->delimiter(',')
-                              : app.add_option(names, flag.text, parameter.help + of_task);
-            flag.option->type_name(type_name(parameter))->default_str(fallback);
+            flag.option = is_list(parameter) ? app.add_option(names, flag.list)->delimiter(',')
+                                             : app.add_option(names, flag.text);
+            flag.option->type_name(type_name(parameter));
         }
     }
-    for (const auto& [name, flag] : flags_)
+    for (const auto& [name, flag] : flags_) {
         if (!flag.choices.empty()) flag.option->transform(OneOf(flag.choices));
+        flag.option->default_str(joined_texts(flag.defaults));
+        flag.option->description(tasks.size() == 1 ? flag.helps.front().text : description_of(flag.helps));
+    }
     n_new_option_ = app.add_option("-n,--n-predict,--predict", n_new_, "Largest number of answer tokens")
                         ->check(WholeNumber(1))
-                        ->default_str(n_new);
+                        ->default_str(joined_texts(n_new));
 }
 
 void TaskFlags::describe_only(const engine::Task& task) {
@@ -103,7 +123,7 @@ void TaskFlags::describe_only(const engine::Task& task) {
             continue;
         }
         flag.option->description(parameter->help)->default_str(default_text(*parameter));
-        if (!parameter->choices.empty()) *flag.option->get_validator(0) = OneOf(parameter->choices);
+        if (!parameter->choices.empty()) replace_names(*flag.option, parameter->choices);
     }
     n_new_option_->default_str(std::to_string(task.n_new));
 }

@@ -5,11 +5,19 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/tasks/api/task.h"
 
 namespace kvscope::cli {
+
+/// A text, and the tasks that have it.
+struct TextOfTasks {
+    explicit TextOfTasks(std::string its_text) : text(std::move(its_text)) {}
+    std::string text;
+    std::vector<std::string> tasks{};
+};
 
 /// Command-line options of benchmark tasks. Several tasks may declare the same option.
 class TaskFlags {
@@ -29,6 +37,7 @@ class TaskFlags {
         std::string text;
         std::vector<std::string> list;       ///< instead of `text` for lists
         std::vector<std::string> choices{};  ///< of all tasks; read() refuses those of other tasks
+        std::vector<TextOfTasks> helps{}, defaults{};
     };
     std::map<std::string, Flag> flags_;
     CLI::Option* n_new_option_ = nullptr;

@@ -101,7 +101,7 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->type_name("TRACE.h5");
     declare_disk_limit(app, job);
-    declare_shard_option(app, arguments->shard);
+    declare_shard_option(app, arguments->shard, "samples");
     declare_prediction(app, arguments->prediction);
     declare_outcome(app, arguments->terminal);
     app.add_flag("--force", job.force, "Replace an existing output");

@@ -74,7 +74,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")
         ->required()
         ->type_name("TRACE.h5");
-    declare_shard_option(app, arguments->shard);
+    declare_shard_option(app, arguments->shard, "prompts");
     declare_prediction(app, arguments->prediction);
     declare_outcome(app, terminal);
     app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
