@@ -16,6 +16,7 @@
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
+#include "common/counted.h"
 #include "policies/bases/scoring_policy.h"
 #include "policies/registry/policy_from_record.h"
 
@@ -117,7 +118,7 @@ std::string layers_text(const std::vector<size_t>& layers, size_t n_layers) {
         n_named += end - i;
         i = end;
     }
-    if (n_named < layers.size()) parts.push_back(fmt::format("{} more", layers.size() - n_named));
+    if (n_named < layers.size()) parts.push_back(counted(static_cast<int64_t>(layers.size() - n_named), "more layer"));
     const std::string last = parts.back();
     parts.pop_back();
     const std::string first = fmt::format("{}{}", fmt::join(parts, ", "), parts.empty() ? "" : " and ");
@@ -137,10 +138,11 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
     if (report.n_rebuilding > 0)
         merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
     const char* whole = merged.empty() ? "kept whole in" : "all tokens kept at least in part in";
+    const size_t n_partly = report.n_keeping_any - report.n_keeping_all;
     if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
     std::string sentence =
-        fmt::format("{}: {} {}{}{} partly in {} more; {} of {} tokens are kept in at least one head{}", label, whole,
-                    heads, layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
+        fmt::format("{}: {} {}{}{} partly in {} more {}; {} of {} tokens are kept in at least one head{}", label, whole,
+                    heads, layers, layers.empty() ? "," : ";", count(n_partly), n_partly == 1 ? "head" : "heads",
                     count(report.n_tokens_kept), count(report.n_tokens), merged);
     if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
     const bool query_heads = run.granularity == schema::run::granularity_query_head;

@@ -453,6 +453,7 @@ JoinedShards join_shards(const std::vector<fs::path>& paths, const fs::path& out
     const fs::path path = resolve_output_links(output);
     std::vector<ShardTrace> shards = read_shards(paths, path);
     JoinedShards result{.n_prompts = static_cast<std::int64_t>(shards.front().n_prompts_of_job),
+                        .has_samples = is_of_task(shards.front().recipe),
                         .n_shards = static_cast<int>(shards.size())};
     RootAttributes root{options.generator, shards.front().created_utc, join_recipes(shards).dump(), true};
     const WriterOptions as_writer{.force = options.force, .generator = options.generator};

@@ -22,6 +22,7 @@ struct JoinOptions {
 struct JoinedShards {
     bool was_complete = false;  ///< the output already contained these prompts and runs
     std::int64_t n_prompts = 0;
+    bool has_samples = false;  ///< the prompts are samples of a task
     int n_shards = 0;
     /// Devices, instructions and commits that the rows of results name, with the numbers of their shards.
     std::map<std::string, std::set<int>> origins{};

@@ -44,7 +44,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"last_token", "Last token", "", ColumnType::integer},
          Column{"tokens", "Tokens", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text},
          Column{"kept_a", "Kept, A", "", ColumnType::real, 3}, Column{"kept_b", "Kept, B", "", ColumnType::real, 3},
-         Column{"difference", "A − B", "", ColumnType::real, 3},
+         Column{"difference", "Kept, A − B", "", ColumnType::real, 3},
          Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 5},
          Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
     for (const TokenSpan span :

@@ -267,8 +267,8 @@ void compare_with_metrics(const std::vector<trace::ResultRow>& rows, const nlohm
             100 * std::accumulate(of_task.begin(), of_task.end(), 0.0) / static_cast<double>(of_task.size());
         if (stored && std::abs(*stored - mean) > rounding)
             imported.notes.push_back(
-                fmt::format("{}: the score of {} is {:.2f}, but the predictions give {:.2f}, which is used. Their "
-                            "versions may differ",
+                fmt::format("{}: the score of {} is {:.2f}, but the predictions give {:.2f}, which is used. The "
+                            "version of kvpress may score differently from kvscope",
                             file, task, *stored, mean));
     }
 }

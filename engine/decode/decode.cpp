@@ -1,10 +1,14 @@
 #include "engine/decode/decode.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
+#include "common/counted.h"
 #include "engine/decode/batched_attention.h"
 #include "engine/decode/decode_merging.h"
 #include "engine/device/catch_single_run_failure.h"
@@ -402,7 +406,7 @@ at::Tensor read_given_tokens(const Transformer& model, std::span<Sequence> seque
                                 model.options().dtype(at::kFloat));
     int64_t total = 0, done = 0;
     for (const auto& of_one : tokens) total += static_cast<int64_t>(of_one.size());
-    progress.begin("question", total, "tokens");
+    progress.begin("question", total, fmt::format("tokens of {}", counted(std::ssize(sequences), "run")));
     std::vector<size_t> n_read(sequences.size());
     for (;;) {
         progress.throw_if_stopped();

@@ -384,10 +384,12 @@ Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, c
     const nlohmann::json entries = recipe_entries(reader);
     const std::string first = first_sample(entries);
     const nlohmann::json* found = nullptr;
+    bool has_hidden = false;
     for (const nlohmann::json& entry : entries) {
         if (!entry.is_object() || !entry.contains("number")) continue;  // a prompt, not a sample
         const auto name = entry.value("name", "");
         const bool is_seen = entry.value("query_aware", true);
+        has_hidden = has_hidden || !is_seen;
         if (name == wanted && (is_hidden ? !is_seen : is_seen || !found)) found = &entry;
     }
     if (!found)
@@ -395,8 +397,9 @@ Prompt read_sample_from_trace(const Model& model, const trace::Reader& reader, c
             first.empty()
                 ? fmt::format("{}: the trace has no samples of a task, so '{}' must be the number of a prompt", file,
                               sample)
-                : fmt::format("{}: no sample is named '{}'; a sample's name is its `sample_id`, such as '{}'", file,
-                              sample, first));
+                : fmt::format("{}: no sample is named '{}'; a sample's name is its `sample_id`, such as '{}'{}", file,
+                              sample, first,
+                              has_hidden ? fmt::format(", or '{}{}'", first, hidden_question_suffix) : ""));
     require_model_of(reader, model);
     Prompt stored;
     try {

@@ -126,7 +126,7 @@ std::vector<std::string> names_of(const std::vector<Parameter>& declared) {
 
 std::string unknown_parameter(std::string_view name, const std::vector<Parameter>& declared) {
     const std::vector<std::string> names = names_of(declared);
-    return "Unknown parameter " + quoted(name) + "." + did_you_mean(name, names) +
+    return "unknown parameter " + quoted(name) + "." + did_you_mean(name, names) +
            (names.empty() ? " This policy has no parameters." : " Parameters: " + joined(names) + ".");
 }
 
@@ -447,7 +447,7 @@ std::string ParameterValues::to_json() const {
 ParameterValues ParameterValues::from_json(std::vector<Parameter> declared_parameters, std::string_view json) {
     ParameterValues values(std::move(declared_parameters));
     const nlohmann::json object = bounded_json::parse_or_discard(json);
-    if (!object.is_object()) throw ParameterError("Parameters: expected a JSON object, found " + quoted(json) + ".");
+    if (!object.is_object()) throw ParameterError("parameters: expected a JSON object, found " + quoted(json) + ".");
     for (const auto& [name, held] : object.items()) {
         if (held.is_boolean()) {
             values.set_value(name, held.get<bool>());

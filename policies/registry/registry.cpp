@@ -48,7 +48,7 @@ const Definition* find_definition(std::string_view name) {
 const Definition& definition_named(std::string_view name) {
     if (const Definition* definition = find_definition(name)) return *definition;
     const std::vector<std::string> names = policy_names();
-    throw ParameterError("Unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
+    throw ParameterError("unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
                          " Policies: " + joined(names) + ".");
 }
 
@@ -131,7 +131,7 @@ PolicySpec parse_parameters(const Definition& definition, std::string_view param
     try {
         for (const std::string_view piece : pieces_of(parameters)) set_parameter(spec.values, piece);
     } catch (const ParameterError& error) {
-        throw ParameterError("Policy " + definition.name + ": " + error.what());
+        throw ParameterError("policy " + definition.name + ": " + error.what());
     }
     return spec;
 }
@@ -162,7 +162,7 @@ std::vector<PolicySpec> parse_policies(std::string_view text) {
             specs = std::move(combined);
         }
     } catch (const ParameterError& error) {
-        throw ParameterError("Policy " + definition.name + ": " + error.what());
+        throw ParameterError("policy " + definition.name + ": " + error.what());
     }
     return specs;
 }

@@ -170,8 +170,9 @@ TEST_CASE("span report: number of heads that keep all or any tokens of a span", 
     const auto reports = span_report(reader, 0, 3, 6);
     REQUIRE(reports.size() == 6);  // the failed run has no report
     CHECK(reports[0].n_keeping_all == 6);
-    CHECK_THAT(reports[0].sentence,
-               Contains("full: kept whole in 6 of 6 heads (100.0 %), in every layer; partly in 0 more; 4 of 4 tokens"));
+    CHECK_THAT(
+        reports[0].sentence,
+        Contains("full: kept whole in 6 of 6 heads (100.0 %), in every layer; partly in 0 more heads; 4 of 4 tokens"));
     const auto kept = reader.kept(0, 2);
     size_t all = 0, any = 0;
     std::set<uint32_t> tokens;

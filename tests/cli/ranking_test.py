@@ -109,7 +109,9 @@ class Ranking(ProgramTest):
             with self.subTest(form):
                 said = self.made("export", "t.h5", "--ranking", "sentences", "--run", 3, "--run", label[1], "--force", *form).stderr
                 self.assertEqual(said, f"kvscope: A is run 3, {label[3]}; B is run 1, {label[1]}\n")
-        said = self.made("export", "t.h5", "--ranking", "sentences", "--top", 1).stderr
+        done = self.made("export", "t.h5", "--ranking", "sentences", "--top", 1)
+        said = done.stderr
+        self.assertIn("Kept, A − B  Lost, A − B", done.stdout)
         self.assertEqual(said, f"kvscope: A is run 1, {label[1]}; B is run 2, {label[2]}\n")
         self.assertEqual(self.made("export", "t.h5", "--ranking", "heads").stderr, "")
 

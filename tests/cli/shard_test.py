@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`--shard` runs a part of the prompts, and `kvscope join` makes the trace that one process would have written."""
+"""`--shard` runs a part of the prompts or samples, and `kvscope join` makes the trace that one process would have written."""
 
 import json
 import resource
@@ -73,7 +73,7 @@ class Shards(ProgramTest):
 
     def test_the_joined_trace_is_that_of_one_process(self):
         said = self.made("join", *reversed(self.shards()), "-o", "joined.h5").stderr
-        self.assertIn("joined.h5 written: 5 prompts or samples of 3 shards", said)
+        self.assertIn("joined.h5 written: 5 prompts from 3 shards", said)
         self.assertNotIn("different devices", said)
         self.check_equal("joined.h5", "one.h5")
         self.assertIn("no errors", self.made("inspect", "joined.h5").stdout)

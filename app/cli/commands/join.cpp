@@ -13,6 +13,7 @@
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/program/version.h"
+#include "common/counted.h"
 #include "common/stopped.h"
 #include "trace/join_shards.h"
 #include "trace/shard.h"
@@ -89,7 +90,8 @@ int act(const Arguments& arguments) {
                 note += fmt::format("\n  {}: shard {}", origin, fmt::join(shards, ", "));
             print_to_stderr(note);
         }
-        print_to_stderr(fmt::format("{} written: {} prompts or samples of {} shards", output.string(), joined.n_prompts,
+        print_to_stderr(fmt::format("{} written: {} from {} shards", output.string(),
+                                    counted(joined.n_prompts, joined.has_samples ? "sample" : "prompt"),
                                     joined.n_shards));
         return 0;
     } catch (const Stopped&) {

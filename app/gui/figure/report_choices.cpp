@@ -57,7 +57,7 @@ std::vector<std::string> parse_words(const std::string& text) {
 
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
-    ImGui::Checkbox("runs as in the app##report", &choices.follows_app);
+    ImGui::Checkbox("only the runs shown in the app##report", &choices.follows_app);
     item_tooltip(help);
     if (choices.follows_app) return;
     const Document& document = *session.focus();

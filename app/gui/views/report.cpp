@@ -263,11 +263,11 @@ class ReportView : public View {
         const float em = ImGui::GetFontSize();
         if (own) {
             ImGui::SetNextItemWidth(8 * em);
-            ImGui::InputFloat("mm wide##report", &width_mm_, 1, 10, "%.0f");
+            ImGui::InputFloat("Width (mm)##report", &width_mm_, 1, 10, "%.0f");
             width_mm_ = std::clamp(width_mm_, 30.0f, 1000.0f);
         }
         ImGui::SetNextItemWidth(8 * em);
-        ImGui::InputFloat("mm high##report", &height_mm_, 1, 10, height_mm_ > 0 ? "%.0f" : "own");
+        ImGui::InputFloat("Height (mm)##report", &height_mm_, 1, 10, height_mm_ > 0 ? "%.0f" : "automatic");
         height_mm_ = std::clamp(height_mm_, 0.0f, 1000.0f);
         ImGui::Checkbox("title##report", &title_);
         ImGui::SetItemTooltip("figures in papers have captions instead");
