@@ -291,8 +291,9 @@ void make_curves(Figure& figure, const Scores& scores) {
             low_end = std::min(low_end, line.x.back());
             high_end = std::max(high_end, line.x.back());
             if (scores.labels.size() > most_bands + 1) continue;
-            line.low.push_back(100 * score.interval.low);
-            line.high.push_back(100 * score.interval.high);
+            const bool has_interval = std::isfinite(score.interval.low);
+            line.low.push_back(100 * (has_interval ? score.interval.low : score.mean));
+            line.high.push_back(100 * (has_interval ? score.interval.high : score.mean));
         }
         if (line.x.empty()) continue;
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style, "", "", line.series});

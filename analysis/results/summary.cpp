@@ -358,9 +358,9 @@ std::string Summary::note() const {
         contexts.insert(cell.estimate->n_clusters);
     }
     std::string text =
-        fmt::format("{} over n = {} of {}, with 95 % bootstrap intervals{}.", scalar->is_cost() ? "Medians" : "Means",
+        fmt::format("{} over n = {} of {}, with 95 % intervals{}.", scalar->is_cost() ? "Medians" : "Means",
                     range_text(n, "sample"), range_text(contexts, "context"),
-                    scalar->is_score() ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
+                    scalar->is_score() ? " (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)" : "");
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
     if (!against.empty())
         text += fmt::format(

@@ -100,7 +100,7 @@ bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
 }
 
 std::string score_text(const Estimate& score, std::string (*number_text)(double)) {
-    if (score.n_clusters == 1 && std::isnan(score.interval.low)) return number_text(score.mean);
+    if (std::isnan(score.interval.low)) return number_text(score.mean);
     return fmt::format("{} [{}, {}]", number_text(score.mean), number_text(score.interval.low),
                        number_text(score.interval.high));
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_draws = 10'000'000;
 constexpr int fewest_resamples = 1000;
+constexpr std::size_t fewest_clusters_of_mean = 3, fewest_clusters_of_median = 6;
 
 double median_of(std::vector<double> values) {
     const std::size_t half = values.size() / 2;
@@ -53,11 +54,12 @@ std::shared_ptr<const Drawn> draw_all(std::size_t n_clusters, const Resampling& 
     return last.second;
 }
 
-/// Draws as many clusters as there are, again and again.
+/// Draws as many clusters as there are, again and again. Returns NaN for fewer than `fewest` clusters.
 /// @param statistic computes a number for each of several resamples: statistic(clusters drawn, numbers)
 template <class Statistic>
-Interval percentile_interval(std::size_t n_clusters, const Resampling& resampling, const Statistic& statistic) {
-    if (n_clusters < 2) return {nan, nan};
+Interval percentile_interval(std::size_t n_clusters, std::size_t fewest, const Resampling& resampling,
+                             const Statistic& statistic) {
+    if (n_clusters < fewest) return {nan, nan};
     std::vector<double> numbers(static_cast<std::size_t>(resampling.n_resamples));
     if (numbers.size() <= most_draws / n_clusters) {
         statistic(std::span(*draw_all(n_clusters, resampling)), std::span(numbers));
@@ -108,12 +110,12 @@ Interval interval_of_mean(std::span<const double> values, const Clusters& cluste
     const auto enough = static_cast<int>(most_draws / std::max<std::size_t>(clusters.n_clusters(), 1));
     resampling.n_resamples = std::min(resampling.n_resamples, std::max(enough, fewest_resamples));
     if (clusters.n_clusters() == clusters.n_samples()) {
-        return percentile_interval(clusters.n_clusters(), resampling,
+        return percentile_interval(clusters.n_clusters(), fewest_clusters_of_mean, resampling,
                                    [&](std::span<const std::uint32_t> drawn, std::span<double> means) {
                                        means_of_resamples(sums, drawn, means);
                                    });
     }
-    return percentile_interval(clusters.n_clusters(), resampling,
+    return percentile_interval(clusters.n_clusters(), fewest_clusters_of_mean, resampling,
                                each_resample([&](std::span<const std::uint32_t> drawn) {
                                    double sum = 0;
                                    std::size_t n = 0;
@@ -128,7 +130,7 @@ Interval interval_of_mean(std::span<const double> values, const Clusters& cluste
 Interval interval_of_median(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
     const std::vector<std::vector<double>> by_cluster = clusters.values(values);
     std::vector<double> all;
-    return percentile_interval(clusters.n_clusters(), resampling,
+    return percentile_interval(clusters.n_clusters(), fewest_clusters_of_median, resampling,
                                each_resample([&](std::span<const std::uint32_t> drawn) {
                                    all.clear();
                                    for (const std::uint32_t cluster : drawn)
@@ -164,11 +166,11 @@ Estimate estimate_median(std::span<const double> values, const Clusters& cluster
 Estimate estimate_score(std::span<const double> scores, const Clusters& clusters, const Resampling& resampling) {
     Estimate result = estimate_mean(scores, clusters, resampling);
     const double bound = std::pow(0.025, 1 / static_cast<double>(result.n_clusters));
-    const auto all_are = [&](double number) {
-        return std::ranges::all_of(scores, [&](double score) { return score == number; });
-    };
-    if (all_are(0)) result.interval = {0, 1 - bound};
-    if (all_are(1)) result.interval = {bound, 1};
+    const bool are_equal = std::ranges::all_of(scores, [&](double score) { return score == scores.front(); });
+    if (!are_equal) return result;
+    result.interval = scores.front() == 0   ? Interval{0, 1 - bound}
+                      : scores.front() == 1 ? Interval{bound, 1}
+                                            : Interval{nan, nan};
     return result;
 }
 

@@ -11,7 +11,8 @@ namespace kvscope::analysis {
 struct PairedDifference {
     Estimate estimate;
     /// Probability of a mean difference of at least this size if a and b were interchangeable. Exact test with all
-    /// exchanges for up to 13 clusters, otherwise random exchanges (Edgington, 1969): at least 1 / (1 + n_resamples).
+    /// exchanges for up to 20 clusters whose differences are not 0, otherwise random exchanges (Edgington, 1969): at
+    /// least 1 / (1 + n_resamples).
     double p = 1;
 };
 

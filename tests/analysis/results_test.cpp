@@ -205,9 +205,9 @@ TEST_CASE("questions about one context are one cluster", "[results]") {
     const SummaryCell& cell = cell_of(summary, "snapkv", "16");
     CHECK(cell.estimate->n == 4);
     CHECK(cell.estimate->n_clusters == 2);
-    CHECK(cell.comparison->paired.p == 0.5);  // 2 of the 4 exchanges of two contexts
-    CHECK(cell.comparison->paired.estimate.interval.low == 1);
-    CHECK_THAT(summary.note(), Contains("n = 4 samples of 2 contexts"));
+    CHECK(cell.comparison->paired.p == 0.5);                           // 2 of the 4 exchanges of two contexts
+    CHECK(std::isnan(cell.comparison->paired.estimate.interval.low));  // of 2 contexts
+    CHECK_THAT(summary.note(), Contains("n = 4 samples of 2 contexts, with 95 % intervals."));
 }
 
 TEST_CASE("an absent cell stays empty, and its row has no mean of the columns", "[results]") {
@@ -269,7 +269,6 @@ TEST_CASE("the note says which remedy lets differences be distinguished", "[resu
     CHECK_THAT(note_of(510, 14),
                Contains("No difference can be distinguished in 510 comparisons with n = 14: use fewer"));
     CHECK(smallest_p(3) == 0.25);
-    CHECK(smallest_p(14) == Approx(1.0 / 10001));
 }
 
 TEST_CASE("the order of the samples has no effect", "[results]") {
@@ -475,7 +474,7 @@ TEST_CASE("results-table: unit of scores and shares, and extra columns", "[resul
         options.own = {{name, text}};
         CHECK_THROWS_WITH(exported(options, TableFormat::csv), Contains(message));
     }
-    const auto results = results_of(rows_of({{"snapkv", 25, {1, 2}}}));
+    const auto results = results_of(rows_of({{"snapkv", 25, {1, 2, 3}}}));
     options.own = {{"cells", "kl"}, {"unit", "percent"}};
     CHECK_THROWS_WITH(summary_request(options, {results, {}}), Contains("kl is neither; these are score, agreement"));
     for (const auto& [unit, text] : std::map<std::string, std::string>{{"", "0.250 ["}, {"percent", "25.0 ["}}) {

@@ -95,11 +95,22 @@ TEST_CASE("scores that are all equal have the interval of Clopper and Pearson") 
     CHECK(estimate_score(wrong, Clusters(20)).interval.low == 0);
 }
 
-TEST_CASE("a single cluster has no interval") {
-    const std::vector<std::string_view> context(3, "a");
-    const auto interval = estimate_mean(Values{0.1, 0.2, 0.3}, Clusters(context)).interval;
-    CHECK(std::isnan(interval.low));
-    CHECK(std::isnan(interval.high));
+TEST_CASE("too few clusters have no interval") {
+    const auto has_interval = [](const Estimate& estimate) {
+        CHECK(std::isnan(estimate.interval.low) == std::isnan(estimate.interval.high));
+        return !std::isnan(estimate.interval.low);
+    };
+    const std::vector<std::string_view> one(3, "a"), two = {"a", "b", "a"};
+    CHECK_FALSE(has_interval(estimate_mean(Values{0.1, 0.2, 0.3}, Clusters(one))));
+    CHECK_FALSE(has_interval(estimate_mean(Values{0.1, 0.2, 0.3}, Clusters(two))));
+    CHECK(has_interval(estimate_mean(Values{0.1, 0.2, 0.3}, Clusters(3))));
+    // The least and the greatest of 5 values contain the median with a probability of 1 - 2^-4 = 93.75 %.
+    CHECK_FALSE(has_interval(estimate_median(Values{1, 2, 3, 4, 5}, Clusters(5))));
+    CHECK(has_interval(estimate_median(Values{1, 2, 3, 4, 5, 6}, Clusters(6))));
+    // Equal scores say nothing about their spread, unless a score is either right or wrong.
+    CHECK_FALSE(has_interval(estimate_score(Values(3, 0.5), Clusters(3))));
+    CHECK(has_interval(estimate_score(Values(1, 1), Clusters(1))));
+    CHECK(has_interval(estimate_score(Values{0.5, 0.5, 1}, Clusters(3))));
 }
 
 TEST_CASE("p-values of paired differences are SciPy's") {
@@ -110,6 +121,15 @@ TEST_CASE("p-values of paired differences are SciPy's") {
         // The least p-value of 10,000 exchanges is 0.0001.
         CHECK(found.p == Approx(wanted["p"].get<double>()).margin(a.size() <= 13 ? 1e-12 : 0.015));
     }
+}
+
+TEST_CASE("all exchanges of up to 20 different clusters are enumerated") {
+    for (const auto& wanted : golden()["exact_pairs"]) {
+        const auto a = wanted["a"].get<Values>(), b = wanted["b"].get<Values>();
+        CHECK(paired_difference(a, b, Clusters(a.size())).p == wanted["p"].get<double>());
+    }
+    CHECK(smallest_p(20) == std::ldexp(1, -19));
+    CHECK(smallest_p(21) == Approx(1.0 / 10001));
 }
 
 TEST_CASE("equal runs are not distinguishable, and the order of a pair changes only the sign") {
