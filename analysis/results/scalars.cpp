@@ -81,6 +81,13 @@ const Scalar& scalar_named(std::string_view name) {
                                   policies::did_you_mean(std::string(name), known), policies::joined(known)));
 }
 
+bool is_trivial_of_full(const Scalar& scalar) {
+    constexpr std::array<std::string_view, 13> trivial = {
+        "kl",           "agreement",   "coverage",   "recall",     "attention_kept", "evidence_kept", "evidence_gone",
+        "output_error", "bytes_share", "kept_share", "tied_heads", "system_dropped", "budget_share"};
+    return std::ranges::find(trivial, scalar.name) != trivial.end();
+}
+
 bool is_known(const Scalar& scalar, std::span<const Result> results) {
     return std::ranges::any_of(
         results, [&](const Result& result) { return result.is_complete() && std::isfinite(scalar.value(result)); });

@@ -41,6 +41,9 @@ struct Scalar {
 /// @throws FigureError with the names of all scalars if none has this name
 [[nodiscard]] const Scalar& scalar_named(std::string_view name);
 
+/// Whether all full runs have the same value by definition, 0 or 1, as of KL and coverage.
+[[nodiscard]] bool is_trivial_of_full(const Scalar& scalar);
+
 /// Whether a complete run has a finite value.
 [[nodiscard]] bool is_known(const Scalar& scalar, std::span<const Result> results);
 /// @throws NothingToShow with the reason if the scalar is not known
