@@ -8,6 +8,7 @@
 #include <map>
 #include <ranges>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
@@ -26,6 +27,13 @@ std::string label_of(const Result& result, bool is_in_both_ways) {
     return result.setting + std::string(result.row.question_seen ? seen_question_suffix : hidden_question_suffix);
 }
 
+/// Returns a text that equal samples have in every trace, or "" if only the trace distinguishes the samples. Results of
+/// another program have no hash, but their names and answers differ by sample.
+std::string name_in_all_traces(const trace::ResultRow& row) {
+    if (!row.sample_hash.empty() || row.source.empty()) return row.sample_hash;
+    return fmt::format("{}\n{}\n{}", row.source.string(), row.sample_id.string(), row.answers_json.string());
+}
+
 }  // namespace
 
 bool asks_in_both_ways(std::span<const Result> results) {
@@ -40,16 +48,19 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
     const SettingsOfRows settings = settings_of_rows(rows);
     std::vector<std::string> names;                       // by sample
     std::vector<std::span<const trace::ResultRow>> full;  // the first full run of each sample; empty if there is none
-    std::map<std::pair<std::string, std::optional<bool>>, int>
-        n_equal;  // samples so far with this hash and question_seen
+    // Samples so far with equal texts and answers, among those of one model, program, number type and question_seen
+    std::map<std::tuple<std::string, std::string, std::string, std::string, int64_t>, int> n_equal;
     for (size_t i = 0; i < rows.size(); ++i) {
         const size_t sample = settings.rows[i].sample;
         if (sample == names.size()) {  // samples are numbered in the order of their first rows
-            const std::string& hash = rows[i].sample_hash;
+            const trace::ResultRow& first = rows[i];
+            const std::string known = name_in_all_traces(first);
             // A sample has one value of question_seen, as its rows begin with the full run.
             names.push_back(
-                hash.empty() ? fmt::format("{}\n{}\n{}", trace, task, sample)
-                             : fmt::format("{}\n{}\n{}", task, hash, n_equal[{hash, settings.of(i).question_seen}]++));
+                known.empty()
+                    ? fmt::format("{}\n{}\n{}", trace, task, sample)
+                    : fmt::format("{}\n{}\n{}", task, known,
+                                  n_equal[{known, first.model, first.source, first.dtype, first.question_seen}]++));
             full.emplace_back();
         }
         if (full[sample].empty() && rows[i].policy == full_policy) full[sample] = rows.subspan(i, 1);

@@ -16,7 +16,8 @@ struct Result {
     std::string task;     ///< task of the table, or "prompts"
     std::string setting;  ///< RowSettings::setting
     std::string budget;   ///< RowSettings::budget
-    /// Equal for the rows of one sample, also in other tables if the row has a `sample_hash`.
+    /// Equal for the rows of one sample, also in other traces if the row has a `sample_hash`. For samples of other
+    /// programs, which have no hash, also if program, `sample_id` and answers are equal.
     std::string sample;
     double share_of_bytes = trace::ResultRow::unknown;  ///< of the full run's bytes, same sample
 

@@ -154,7 +154,9 @@ SettingsOfRows settings_of_rows(std::span<const trace::ResultRow> rows) {
     for (const trace::ResultRow& row : rows) {
         const auto question_seen = asks_in_both_ways ? std::optional(row.question_seen != 0) : std::nullopt;
         const bool is_full = row.policy == full_policy;
-        if (!before || is_full || before->sample_id != row.sample_id || before->model != row.model) {
+        // Imported results can contain a sample's full run several times.
+        const bool is_repeated = before && row.repeat > 0 && before->policy == row.policy;
+        if (!before || (is_full && !is_repeated) || before->sample_id != row.sample_id || before->model != row.model) {
             ++n_samples;
             counted.clear();
             previous_begin = std::exchange(sample_begin, all.rows.size());

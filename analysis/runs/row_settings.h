@@ -34,8 +34,8 @@ struct SettingsOfRows {
     [[nodiscard]] const RowSettings& of(std::size_t row) const { return groups[rows[row].group]; }
 };
 
-/// Returns the settings of the rows of a table. The rows of a sample begin with the full run's row, because names of
-/// samples may repeat.
+/// Returns the settings of the rows of a table. The rows of a sample begin with the full run's row and its repetitions,
+/// because names of samples may repeat.
 [[nodiscard]] SettingsOfRows settings_of_rows(std::span<const trace::ResultRow> rows);
 
 /// Returns the sort key of RowSettings::budget: entries, then bytes, then shares, each in ascending order.

@@ -340,6 +340,42 @@ TEST_CASE("samples of two traces are paired by their hash, and different origins
     CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)", "data of prompts (0123456789ab, unknown)"});
 }
 
+TEST_CASE("a sample counts once if several programs or folders contain its results", "[results]") {
+    Rows once = rows_of({{"snapkv", 16, {3, 4, 5}}});
+    for (trace::ResultRow& row : once) row.sample_hash = std::to_string(row.length);
+    Rows twice;  // as `import` orders the runs of two folders
+    for (trace::ResultRow row : once)
+        for (row.repeat = 0; row.repeat < 2; ++row.repeat) twice.push_back(row);
+    const auto n_of = [](std::vector<Result> results, const std::vector<Result>& others) {
+        results.insert(results.end(), others.begin(), others.end());
+        const Summary summary =
+            summarize(results, {.scalar = "kl", .columns = "budget", .against = results.front().setting});
+        const SummaryCell& snapkv = cell_of(summary, results.back().setting, "16");
+        CHECK(snapkv.comparison->paired.estimate.n == summary.cells[0].estimate->n);
+        return summary.cells[0].estimate->n;
+    };
+    CHECK(n_of(results_of(twice), {}) == 3);
+    CHECK(n_of(results_of(once, "prompts", "one"), results_of(twice, "prompts", "twice")) == 3);
+    // Two models in a table answer the same samples.
+    Rows models = once;
+    for (trace::ResultRow row : once) {
+        row.model = "other";
+        models.push_back(row);
+    }
+    CHECK(n_of(results_of(once, "prompts", "one"), results_of(models, "prompts", "models")) == 3);
+    // Results of another program have no hash. Equal names with other answers are other samples.
+    for (trace::ResultRow& row : once) {
+        row.sample_hash.clear();
+        row.sample_id = std::to_string(row.length);
+        row.source = "kvpress";
+        row.answers_json = R"(["red"])";
+    }
+    Rows others = once;
+    CHECK(n_of(results_of(once, "prompts", "one"), results_of(others, "prompts", "other")) == 3);
+    for (trace::ResultRow& row : others) row.answers_json = R"(["blue"])";
+    CHECK(n_of(results_of(once, "prompts", "one"), results_of(others, "prompts", "other")) == 6);
+}
+
 TEST_CASE("means over several budgets are named", "[results]") {
     const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 128, {2, 2}}}));
     const Summary summary = summarize(results, {.scalar = "kl"});
