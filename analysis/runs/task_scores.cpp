@@ -49,26 +49,39 @@ const std::string& context_of(const trace::ResultRow& row) {
     return row.context_hash.empty() ? row.sample_id : row.context_hash;
 }
 
+std::vector<double> scores_of(const TaskGroup& group) {
+    std::vector<double> scores;
+    scores.reserve(group.answered.size());
+    for (const auto* row : group.answered) scores.push_back(row->score);
+    return scores;
+}
+
 }  // namespace
 
+Clusters TaskGroup::contexts() const {
+    std::vector<std::string_view> names;
+    names.reserve(answered.size());
+    for (const auto* row : answered) names.push_back(context_of(*row));
+    return Clusters(names);
+}
+
 Estimate TaskGroup::mean_score(const Resampling& resampling) const {
-    std::vector<double> scores;
-    std::vector<std::string_view> contexts;
-    for (const auto* row : answered) {
-        scores.push_back(row->score);
-        contexts.push_back(context_of(*row));
-    }
-    return estimate_score(scores, Clusters(contexts), resampling);
+    return estimate_score(scores_of(*this), contexts(), resampling);
 }
 
 std::vector<std::optional<Estimate>> mean_scores(std::span<const TaskGroup> groups) {
     std::vector<std::optional<Estimate>> scores(groups.size());
+    if (groups.empty()) return scores;
+    const TaskGroup& first = groups.front();
+    const Clusters contexts = first.contexts();  // mostly those of all groups
     int64_t n_draws = 0;
     for (const TaskGroup& group : groups)
         n_draws += static_cast<int64_t>(group.answered.size()) * Resampling().n_resamples;
     kernels::parallel_for(static_cast<int64_t>(groups.size()), n_draws, [&](int64_t i) {
         const TaskGroup& group = groups[static_cast<size_t>(i)];
-        if (!group.answered.empty()) scores[static_cast<size_t>(i)] = group.mean_score();
+        if (group.answered.empty()) return;
+        scores[static_cast<size_t>(i)] =
+            group.samples == first.samples ? estimate_score(scores_of(group), contexts) : group.mean_score();
     });
     return scores;
 }

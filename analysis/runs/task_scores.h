@@ -11,6 +11,7 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/statistics/bootstrap.h"
+#include "analysis/statistics/clusters.h"
 #include "analysis/tables/table.h"
 #include "trace/records/records.h"
 
@@ -42,6 +43,8 @@ struct TaskGroup {
     /// Returns estimate_score() of the answered samples. Questions about one context are one cluster.
     /// @throws std::invalid_argument if no sample is answered
     [[nodiscard]] Estimate mean_score(const Resampling& resampling = {}) const;
+    /// Returns the contexts of the answered samples as clusters.
+    [[nodiscard]] Clusters contexts() const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
     [[nodiscard]] double budget_share() const;
 };

@@ -38,8 +38,9 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 using Drawn = std::vector<std::uint32_t>;
 
-/// Returns the clusters of all resamples, one resample after another. Keeps the last result, because the groups of a
-/// table mostly have equal numbers of clusters, and drawing takes longer than adding.
+/// Returns the clusters of all resamples, one resample after another, each in ascending order, so that their numbers
+/// are read in the order of memory. Keeps the last result, because the groups of a table mostly have equal numbers of
+/// clusters, and drawing takes longer than adding.
 std::shared_ptr<const Drawn> draw_all(std::size_t n_clusters, const Resampling& resampling) {
     using Key = std::tuple<std::size_t, int, std::uint64_t>;
     static std::mutex mutex;
@@ -48,8 +49,14 @@ std::shared_ptr<const Drawn> draw_all(std::size_t n_clusters, const Resampling& 
     const Key key(n_clusters, resampling.n_resamples, resampling.seed);
     if (last.second && last.first == key) return last.second;
     RandomIndex random(resampling.seed);
-    Drawn all(n_clusters * static_cast<std::size_t>(resampling.n_resamples));
-    for (std::uint32_t& cluster : all) cluster = static_cast<std::uint32_t>(random.below(n_clusters));
+    Drawn all;
+    all.reserve(n_clusters * static_cast<std::size_t>(resampling.n_resamples));
+    for (int i = 0; i < resampling.n_resamples; ++i) {
+        std::vector<std::uint32_t> n_drawn(n_clusters);
+        for (std::size_t k = 0; k < n_clusters; ++k) ++n_drawn[random.below(n_clusters)];
+        for (std::uint32_t cluster = 0; cluster < n_clusters; ++cluster)
+            all.insert(all.end(), n_drawn[cluster], cluster);
+    }
     last = {key, std::make_shared<const Drawn>(std::move(all))};
     return last.second;
 }
