@@ -137,7 +137,7 @@ TEST_CASE("by mouse: a click on a sample shows the cause of its wrong answer") {
             c.Yield(2);
         });
         driven.settle();
-        is_shown = driven.shown_text().find("ranked a token of the evidence too low") != std::string::npos;
+        is_shown = driven.shown_text().find("dropped a token of the answer") != std::string::npos;
     }
     CHECK(is_shown);
 }
