@@ -35,19 +35,21 @@ class SharedText {
     [[nodiscard]] bool starts_with(std::string_view start) const { return string().starts_with(start); }
     void clear() { text_.reset(); }
 
-    friend bool operator==(const SharedText& a, const SharedText& b) {
+    [[nodiscard]] friend bool operator==(const SharedText& a, const SharedText& b) {
         return a.text_ == b.text_ || a.string() == b.string();
     }
-    friend std::strong_ordering operator<=>(const SharedText& a, const SharedText& b) {
+    [[nodiscard]] friend std::strong_ordering operator<=>(const SharedText& a, const SharedText& b) {
         return a.text_ == b.text_ ? std::strong_ordering::equal : a.string() <=> b.string();
     }
     template <class Text>
     requires std::is_convertible_v<const Text&, std::string_view>
-    friend bool operator==(const SharedText& a, const Text& b) {
+    [[nodiscard]] friend bool operator==(const SharedText& a, const Text& b) {
         return std::string_view(a.string()) == std::string_view(b);
     }
-    friend std::string operator+(const SharedText& a, std::string_view b) { return a.string() + std::string(b); }
-    friend std::string operator+(std::string a, const SharedText& b) { return std::move(a) + b.string(); }
+    [[nodiscard]] friend std::string operator+(const SharedText& a, std::string_view b) {
+        return a.string() + std::string(b);
+    }
+    [[nodiscard]] friend std::string operator+(std::string a, const SharedText& b) { return std::move(a) + b.string(); }
 
  private:
     std::shared_ptr<const std::string> text_;  ///< nullptr if empty
@@ -57,7 +59,7 @@ class SharedText {
 
 template <>
 struct fmt::formatter<kvscope::SharedText> : fmt::formatter<std::string_view> {
-    auto format(const kvscope::SharedText& text, fmt::format_context& context) const {
+    [[nodiscard]] auto format(const kvscope::SharedText& text, fmt::format_context& context) const {
         return fmt::formatter<std::string_view>::format(text.string(), context);
     }
 };

@@ -158,7 +158,8 @@ TEST_CASE("models of one table have rows and verdicts of their own", "[task-scor
     CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
     CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
     CHECK(task_scores_by_budget(group_results_by_setting_and_budget(rows)).rows.size() == 6);
-    CHECK_THAT(validity_of(rows), Contains("a/good: Usable") && Contains("b/poor: The full run answers only 50.0 % correctly"));
+    CHECK_THAT(validity_of(rows),
+               Contains("a/good: Usable") && Contains("b/poor: The full run answers only 50.0 % correctly"));
 }
 
 TEST_CASE("one sample of two models is two samples", "[task-scores]") {
