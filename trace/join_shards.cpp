@@ -137,6 +137,8 @@ void require_one_job(const std::vector<ShardTrace>& shards) {
         if (!difference.empty())
             throw TraceError(fmt::format("{} and {} are shards of different jobs, which differ in {}",
                                          first.path.string(), shard.path.string(), difference));
+    }
+    for (const ShardTrace& shard : shards) {
         const auto same = std::ranges::find_if(
             shards, [&](const ShardTrace& other) { return &other != &shard && other.shard == shard.shard; });
         if (same != shards.end())

@@ -322,7 +322,7 @@ void make_depths(Figure& figure, const Scores& scores) {
     const std::vector<double> depths(depth_set.begin(), depth_set.end());
     std::vector<std::string> length_names;
     std::vector<std::string> depth_names;
-    for (const int64_t length : lengths) length_names.push_back(format_count(length));
+    for (const int64_t length : lengths) length_names.push_back(length > 0 ? format_count(length) : "–");
     for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
     const bool is_grid = scores.budgets.size() > 1;  // budgets as columns; otherwise maps in reading order
     figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "analysis/measures/wrong_answer.h"
 #include "analysis/ranking.h"
+#include "analysis/results/questions_of_samples.h"
 #include "analysis/results/result.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_name.h"
@@ -20,25 +20,6 @@
 
 namespace kvscope::analysis {
 namespace {
-
-using SampleKey = std::pair<std::string, bool>;  // name, and whether policies saw the question
-
-/// Returns the questions of a task's samples, which only the recipe contains.
-std::map<SampleKey, std::string> questions_of(const trace::Reader& reader) {
-    std::map<SampleKey, std::string> questions;
-    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
-    const auto prompts = recipe.is_object() ? recipe.find("prompts") : recipe.end();
-    if (prompts == recipe.end() || !prompts->is_array()) return questions;
-    for (const auto& entry : *prompts) {
-        const auto text = [&](const char* key) {
-            const auto found = entry.is_object() ? entry.find(key) : entry.end();
-            return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string();
-        };
-        const bool is_seen = !entry.is_object() || !entry.contains("query_aware") || entry["query_aware"] == true;
-        questions[{text("name"), is_seen}] = text("question");
-    }
-    return questions;
-}
 
 /// Returns the cells of a row. Copies no text that it can move, unlike an initializer list.
 template <class... Values>
@@ -83,7 +64,7 @@ std::vector<RankedSubject> recorded_runs(const trace::Reader& reader) {
 
 /// @param subjects one per result, or empty if the trace stores only results
 void add_samples(RankingRows& rows, const std::string& task, std::span<const trace::ResultRow> results,
-                 std::span<const RankedSubject> subjects, const std::map<SampleKey, std::string>& questions,
+                 std::span<const RankedSubject> subjects, const QuestionsOfSamples& questions,
                  const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
     const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
@@ -106,8 +87,8 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
         if (i == 0 || row.answers_json != last_answers) expected = expected_text(last_answers = row.answers_json);
         rows.add(subjects.empty() ? RankedSubject() : subjects[i], std::isnan(lost) ? row.kl : lost,
                  cells_of(group.label(), group.budget, task, row.subset.string(), name_of_sample(row, settings.of(i)),
-                          row.length, known_cell(row.depth), known_cell(score), known_cell(full_score),
-                          known_cell(lost), known_cell(row.kl),
+                          row.length > 0 ? Cell(row.length) : Cell(), known_cell(row.depth), known_cell(score),
+                          known_cell(full_score), known_cell(lost), known_cell(row.kl),
                           question == questions.end() ? std::string() : question->second, expected, answer_text(row),
                           control == full.end() ? std::string() : answer_text(*control->second), cause_in_words(row)));
     }
@@ -124,7 +105,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"lost", "Lost", "", ColumnType::real, 3}, Column{"kl", "KL", "nats", ColumnType::real, 3},
          Column{"question", "Question", ""}, Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
-    const auto questions = questions_of(reader);
+    const auto questions = questions_of_samples(reader);
     bool has_results = false;
     const auto add = [&](const std::string& task, std::span<const trace::ResultRow> results,
                          std::span<const RankedSubject> subjects) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,7 +91,8 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
         {"subset", "Subset", "", false, false, [](const Result& result) { return named_value(result.row.subset); }},
         {"length", "Length", "tokens", false, false,
          [](const Result& result) {
-             return number_value(static_cast<double>(result.row.length), fmt::format("{}", result.row.length));
+             const int64_t length = result.row.length;
+             return number_value(length > 0 ? static_cast<double>(length) : NAN, fmt::format("{}", length));
          }},
         {"depth", "Depth", "", false, false,
          [](const Result& result) { return number_value(result.row.depth, fmt::format("{:.4g}", result.row.depth)); }},

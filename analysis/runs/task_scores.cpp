@@ -265,7 +265,8 @@ Obstacle wrong_answers(const TaskGroup& full, double mean) {
     const auto n_wrong =
         std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
     const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
-        return row->score < 0.5 && breaks_off(row->prediction);
+        // The option -n is kvscope's.
+        return row->source.empty() && row->score < 0.5 && breaks_off(row->prediction);
     });
     if (2 * n_broken > n_wrong)
         obstacle.advice +=

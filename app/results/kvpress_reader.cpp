@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "app/results/csv.h"
@@ -144,6 +146,7 @@ trace::ResultRow row_of_config(const Config& config, const Predictions& predicti
     row.depth = row.seconds = row.kept_share = trace::ResultRow::unknown;
     row.model = config.required_text("model");
     row.dtype = short_dtype(config.text("model_kwargs", "dtype"));
+    row.device = config.text("device");
     row.question_seen = config.is_true("query_aware") ? 1 : 0;
     row.seed = config.seed().value_or(row.seed);
     if (const auto depth = config.number("needle_depth"); depth && *depth >= 0 && *depth <= 100)
@@ -273,6 +276,25 @@ void compare_with_metrics(const std::vector<trace::ResultRow>& rows, const nlohm
     }
 }
 
+/// Adds a note if metrics.json has scores of tasks without predictions.
+void note_missing_tasks(const Predictions& predictions, const nlohmann::json& metrics, const std::string& dataset,
+                        const std::string& file, Imported& imported) {
+    if (!metrics.is_object()) return;
+    std::set<std::string> predicted;
+    for (size_t i = 0; i < predictions.size(); ++i) {
+        const std::string task = predictions.text(i, "task");
+        predicted.insert(task.empty() ? dataset : task);
+    }
+    std::vector<std::string> missing;
+    for (const auto& [task, scores] : metrics.items())  // other values are scores of difficulties or lengths
+        if (scores.is_object() && !predicted.contains(task)) missing.push_back(task);
+    if (!missing.empty())
+        imported.notes.push_back(fmt::format(
+            "{}: expected predictions of {} in predictions.csv, because the file has their scores, found none: these "
+            "tasks are missing. Copy predictions.csv again",
+            file, fmt::join(missing, ", ")));
+}
+
 void require_name_of_table(const std::string& name, const std::string& file) {
     const bool is_plain = !name.empty() && name.front() != '.' && std::ranges::all_of(name, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -370,6 +392,7 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
         if (run.rows.empty()) throw UnusableFile(what);
         imported.left_out.push_back(what);
     }
+    note_missing_tasks(predictions, metrics, dataset, metrics_file.string(), imported);
     compare_with_metrics(run.rows, metrics, dataset, metrics_file.string(), imported);
     imported.runs.push_back(std::move(run));
 }

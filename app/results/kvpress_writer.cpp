@@ -26,7 +26,7 @@ struct KvpressPart {
 KvpressPart kvpress_part_of(const std::string& table, const trace::ResultRow& row) {
     const std::string& subset = row.subset;
     if (table == "ruler" || table == "niah")
-        return {table, std::to_string(row.length), subset.empty() ? table : subset};
+        return {table, row.length > 0 ? std::to_string(row.length) : "", subset.empty() ? table : subset};
     if (table == "longbench") {
         const std::string set = subset.substr(0, subset.find('/'));
         const bool is_e = set.ends_with("_e");
@@ -142,11 +142,10 @@ std::string predictions_csv(const std::string& table_of_results, const Rows& row
     const bool is_v2 = part.dataset == "longbench-v2";
     CsvTable table{columns_of(part.dataset), {}};
     for (const trace::ResultRow* row : rows) {
-        const auto prompt = results.prompts.find(row->prompt_hash);
         const std::vector<std::string> answers = answers_of(*row);
         const std::string answer = !is_v2 ? list_as_text(answers, " ") : answers.empty() ? "" : answers.front();
         const std::map<std::string, std::string> values = {
-            {"question", prompt == results.prompts.end() ? "" : prompt->second.question},
+            {"question", results.question(*row)},
             {"answer", answer},
             {"answers", answer},
             {"task", kvpress_part_of(table_of_results, *row).task},

@@ -79,12 +79,12 @@ struct TaskFile {
     double seconds = 0;
 };
 
-Json document_of(const trace::ResultRow& row, const std::string& task, const trace::PromptAttributes* prompt) {
+Json document_of(const trace::ResultRow& row, const std::string& task, const std::string& question) {
     Json doc;
     doc["task"] = task;
     doc["subset"] = row.subset;
     doc["sample_id"] = row.sample_id;
-    doc["question"] = prompt ? prompt->question : "";
+    doc["question"] = question;
     doc["answers"] = answers_of(row);
     doc["length"] = row.length;
     doc["depth"] = std::isfinite(row.depth) ? Json(row.depth) : Json();
@@ -128,8 +128,8 @@ std::vector<TaskFile> task_files_of(const WrittenRun& run, const WrittenResults&
         const auto known = results.prompts.find(row->prompt_hash);
         const trace::PromptAttributes* prompt = known == results.prompts.end() ? nullptr : &known->second;
         const Metrics metrics = metrics_of(*row, lengths);
-        file->samples.push_back(
-            sample_of(*row, file->samples.size(), metrics, document_of(*row, run.task, prompt), prompt));
+        file->samples.push_back(sample_of(*row, file->samples.size(), metrics,
+                                          document_of(*row, run.task, results.question(*row)), prompt));
         for (const auto& [metric, value] : metrics) {
             if (std::ranges::find(file->metrics, metric) == file->metrics.end()) file->metrics.push_back(metric);
             if (value != -1) file->values[metric].push_back(value);

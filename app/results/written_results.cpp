@@ -37,6 +37,13 @@ void add_runs(WrittenResults& results, const std::string& task, const std::vecto
 
 }  // namespace
 
+std::string WrittenResults::question(const trace::ResultRow& row) const {
+    const auto prompt = prompts.find(row.prompt_hash);
+    if (prompt != prompts.end()) return prompt->second.question;
+    const auto found = questions.find({row.sample_id, row.question_seen != 0});
+    return found == questions.end() ? "" : found->second;
+}
+
 WrittenResults results_to_write(const trace::Reader& reader) {
     WrittenResults results;
     results.generator = reader.generator();
@@ -45,6 +52,7 @@ WrittenResults results_to_write(const trace::Reader& reader) {
         const trace::PromptAttributes& attributes = reader.prompt(prompt);
         results.prompts.emplace(sha256_of(trace::storable_text(attributes.text)), attributes);
     }
+    results.questions = analysis::questions_of_samples(reader);
     std::vector<std::string> tasks = reader.result_tasks();
     if (tasks.empty()) tasks = {std::string(trace::schema::root::prompt_results)};
     for (const std::string& task : tasks) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/results/questions_of_samples.h"
 #include "common/full_policy.h"
 #include "trace/reader.h"
 
@@ -28,8 +29,12 @@ struct WrittenResults {
     std::time_t created = 0;
     std::map<std::string, std::vector<trace::ResultRow>> tables;
     std::map<std::string, trace::PromptAttributes> prompts;  ///< stored prompts by ResultRow::prompt_hash
+    analysis::QuestionsOfSamples questions;                  ///< of samples, whose prompts are not stored
     std::vector<WrittenRun> runs;                            ///< point into `tables`
     size_t n_failed = 0;                                     ///< rows of failed runs, which are omitted
+
+    /// Returns "" if the trace has no question of the row's prompt.
+    [[nodiscard]] std::string question(const trace::ResultRow& row) const;
 
     WrittenResults() = default;
     WrittenResults(WrittenResults&&) = default;

@@ -102,7 +102,7 @@ Task timing_task() {
                                           "Numbers of equal sequences that are decoded as one batch, each with its own "
                                           "cache; the prompt is read once"),
                        integer_parameter(
-                           "repeat", 5, {.low = 1, .high = most_repeats},
+                           "repeat", 6, {.low = 1, .high = most_repeats},
                            "Number of prompts per length, number of new tokens and batch, after one warm-up")},
         .n_new = 32,
         .applies_template = false,  // its tokens would add to the lengths

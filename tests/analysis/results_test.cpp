@@ -421,6 +421,9 @@ TEST_CASE("rows are grouped by parameter, length, task and other settings", "[re
     CHECK(columns_of("window") == std::vector<std::string>{"8", "16", "–"});
     CHECK(columns_of("length") == std::vector<std::string>{"100", "101"});
     CHECK(columns_of("question") == std::vector<std::string>{"unknown"});
+    results.back().row.length = 0;
+    CHECK(columns_of("length") == std::vector<std::string>{"100", "101", "–"});
+    results.back().row.length = 101;
     CHECK(columns_of("policy").size() == 4);
     for (Result& result : results_of(rows, "qa")) results.push_back(result);
     CHECK(columns_of("task") == std::vector<std::string>{"prompts", "qa"});

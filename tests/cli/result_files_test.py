@@ -124,6 +124,7 @@ class Read(ProgramTest):
     def test_the_trace_opens_like_others(self):
         said = self.made("inspect", "all.h5").stdout
         self.assertIn("no errors", said)
+        self.assertNotIn("allow more tokens", said)  # -n is an option of kvscope
         self.assertIn(f"imported results of {MODEL}, computed by kvpress, lm-eval", said)
         self.assertIn("snapkv:window_size=64,kernel_size=5 (kvpress)", said)
         rows = csv_rows(self.made("inspect", "all.h5", "--format", "csv").stdout)
@@ -175,6 +176,9 @@ class Read(ProgramTest):
         (folder / "metrics.json").write_text('{"vt": {"string_match": 99.0}}')
         self.assertIn("the score of vt is 99.00, but the predictions give 25.00",
                       self.made("import", folder, "-o", "other.h5").stderr)
+        (folder / "metrics.json").write_text('{"vt": {"string_match": 25.0}, "cwe": {"string_match": 1}, "fwe": {"string_match": 2}}')
+        said = self.made("import", folder, "-o", "missing.h5").stderr
+        self.assertIn("metrics.json: expected predictions of cwe, fwe in predictions.csv", said)
         (folder / "config.yaml").unlink()
         said = self.refuses(1, ["left out", "config.yaml"], "import", self.path("broken"), "-o", "rest.h5", "-q")
         self.assertEqual(said.count("left out"), 1)
@@ -202,6 +206,10 @@ class Read(ProgramTest):
                 (folder / "config.yaml").write_text(re.sub("data_dir: .*", f"data_dir: '{length}'", config))
                 self.made("import", folder, "-o", "length.h5", "--force")
                 self.assertEqual({row["length"] for row in tables_of(self.path("length.h5"))["ruler"]}, {0})
+        self.made("export", "length.h5", "--figure", "results-table", "--rows", "length", "-o", "length.csv")
+        self.assertEqual({row["length"] for row in csv_rows(self.path("length.csv").read_text())}, {"–"})
+        ranking = csv_rows(self.made("export", "length.h5", "--ranking", "samples", "--format", "csv").stdout)
+        self.assertEqual({row["length"] for row in ranking}, {""})
         for seed in "1e30", "18446744073709551616", "0.5":
             with self.subTest(seed):
                 (folder / "config.yaml").write_text(re.sub("seed: .*", f"seed: {seed}", config))
@@ -321,6 +329,14 @@ class Written(ProgramTest):
         self.assertEqual({row["source"] for row in found}, {""})
         self.assertIn("no errors", self.made("inspect", name).stdout)
 
+    def test_questions(self):
+        for folder in self.path("kvpress").iterdir():
+            questions = {row["question"] for row in csv_rows((folder / "predictions.csv").read_text())}
+            self.assertEqual(len(questions), 1)
+            self.assertIn("?", questions.pop())
+        for file in self.path("lm-eval").rglob("samples_*.jsonl"):
+            self.assertTrue(all("?" in sample["doc"]["question"] for sample in jsonl_rows(file.read_text())))
+
     COLUMNS = ("policy", "parameters_json", "requested_budget", "prediction", "answers_json", "score", "metric", "scored_as", "length", "model",
                "dtype", "question_seen", "seed", "status")
 
@@ -333,8 +349,14 @@ class Written(ProgramTest):
         self.assertEqual(len(rows), 2)
         self.check_kvpress_files()
         self.made("import", "kvpress", "-o", "from-kvpress.h5")
-        self.compare("from-kvpress.h5", (*self.COLUMNS, "sample_id", "sample_hash", "context_hash", "data_hash"))
-        # The same samples count once.
+        self.compare("from-kvpress.h5", (*self.COLUMNS, "sample_id", "sample_hash", "context_hash", "data_hash", "device"))
+        # The same samples count once, also if their full runs follow each other in a table.
+        self.made("import", "kvpress", "lm-eval", "-o", "twice.h5")
+        self.made("export", "niah.h5", "twice.h5", "--figure", "results-table", "--against", "h2o", "-o", "twice.csv")
+        rows = csv_rows(self.path("twice.csv").read_text())
+        self.assertEqual({(row["n"], row["pairs"]) for row in rows if row["policy"] != "h2o"}, {("4", "4")})
+        self.assertEqual({row["n"] for row in csv_rows(self.made("inspect", "twice.h5", "--format", "csv").stdout)
+                          if "n" in row} - {"4"}, set())
         self.made("export", "niah.h5", "from-kvpress.h5", "--figure", "results-table", "-o", "once.csv")
         self.assertEqual({row["n"] for row in csv_rows(self.path("once.csv").read_text())}, {"4"})
 

@@ -129,6 +129,8 @@ class Results(ProgramTest):
         self.refuses(2, ["--blocks take one setting", "'task,subset'", "--rows"], *export, "--blocks", "task,subset")
         self.refuses(2, ["no setting 'windw'", "Did you mean window"], *export, "--rows", "windw")
         self.refuses(1, ["no complete run has a value of score"], *export, "--cells", "score")
+        self.refuses(2, ["results-table does not use --prompt; it uses --run"], *export, "--prompt", 1)
+        self.refuses(2, ["samples does not use --prompt; it uses --run"], "export", "t.h5", "--ranking", "samples", "--prompt", 1)
 
     def test_the_summary_of_a_run(self):
         self.assertIn(f"means over {N} prompts", self.done.stdout)

@@ -176,6 +176,9 @@ class Shards(ProgramTest):
         self.refuses(1, ["shard 2 of 3 is missing: lonely.shard-2-of-3.h5 does not exist; run the command with --shard 2/3",
                          "shard 3 of 3 is missing"], "join", "lonely.shard-1-of-3.h5")
         self.refuses(1, [f"{one} and {one} are both shard 1 of 3"], "join", one, one, two, three, "-o", "no.h5")
+        self.made("run", "texts", *RUNS, "--seed", 4, "-o", "four.h5", "--shard", "1/3")
+        self.refuses(1, [f"{one} and four.shard-1-of-3.h5 are shards of different jobs", "seed: 0 and 4"], "join", one,
+                     "four.shard-1-of-3.h5", two, three, "-o", "no.h5")
         self.made("run", "texts", *RUNS, "--seed", 5, "-o", "seed.h5", "--shard", "3/3")
         self.refuses(1, [f"{one} and seed.shard-3-of-3.h5 are shards of different jobs", "seed: 0 and 5"], "join", one, two,
                      "seed.shard-3-of-3.h5", "-o", "no.h5")

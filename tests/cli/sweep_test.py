@@ -200,7 +200,8 @@ n-predict: 2
         self.path("long.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.write_sweep("long.yaml", model=HF_MODEL, task="jsonl", file="long.jsonl", policy="h2o", budget=24, n_predict=2)
         name = f"{LLAMA}-jsonl"
-        self.assertEqual([row["state"] for row in self.states("long.yaml", "--shard", "1/2", code=1).values()], ["finished"])
+        self.assertEqual([row["state"] for row in self.states("long.yaml", "--shard", "1/2", code=1).values()],
+                         ["shard 1 of 2 finished"])
         row = self.states("long", "--jobs", 2, code=1)[name]
         self.assertEqual(row["state"], "finished", row)
         self.assertIn("1 prompt is left out; see ", row["reason"])
@@ -331,7 +332,10 @@ class Processes(SweepTest):
 
     def test_shards_are_joined(self):
         self.write_sweep("parts.yaml", model=HF_MODEL, seed=[0, 1], **OPTIONS)
-        self.assertEqual([row["state"] for row in self.states("parts.yaml", "--shard", "1/2").values()], 2 * ["finished"])
+        for state in "finished", "was finished":
+            done = self.made("sweep", "parts.yaml", "--shard", "1/2", "--format", "json")
+            self.assertEqual([row["state"] for row in json.loads(done.stdout)], 2 * [f"shard 1 of 2 {state}"])
+            self.assertRegex(done.stderr, "when all 2 shards are finished, `kvscope sweep [^ ]*parts --join 2` joins them")
         states = self.states("parts", "--join", 2, code=1)
         self.assertEqual({row["reason"] for row in states.values()}, {"shard 2 of 2 is not finished"})
         self.states("parts", "--shard", "2/2", "--jobs", 2)

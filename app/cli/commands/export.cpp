@@ -174,7 +174,13 @@ void check_format(const Arguments& arguments, const std::vector<const analysis::
 void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto& options = arguments.options;
     if (!arguments.are_all()) {
-        for (const auto* definition : definitions) analysis::check_options(*definition, options);
+        for (const auto* definition : definitions) {
+            analysis::check_options(*definition, options);
+            const bool is_of_all_prompts = definition->is_of_prompt && !definition->is_of_prompt(options);
+            if (is_of_all_prompts && arguments.prompt->count() > 0)
+                throw analysis::FigureError(fmt::format("{} does not use --prompt; it uses {}", definition->name,
+                                                        analysis::options_in_words(definition->options)));
+        }
     } else if (!options.source.empty() &&
                std::all_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
                    return analysis::options_used_by_figure(*definition, options).source.empty();

@@ -91,6 +91,7 @@ class SweepRunner {
                 outcome(part) = {State::was_finished, reason_of(part)};
             else
                 queue_.push_back({part});
+            outcome(part).shard = options_.shard;
         } else {
             const int n = folder_.begun_shards(trace).value_or(shards_of_new_trace());
             if (n == 1) {

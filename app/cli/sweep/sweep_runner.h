@@ -20,8 +20,9 @@ struct SweepRunOptions {
 struct SweepOutcome {
     enum class State { finished, was_finished, failed };
     State state = State::finished;
-    std::string reason;  ///< why it failed, or a remark on failed runs
-    double seconds = 0;  ///< of all processes of the trace
+    std::string reason;                   ///< why it failed, or a remark on failed runs
+    double seconds = 0;                   ///< of all processes of the trace
+    std::optional<trace::Shard> shard{};  ///< set if only this shard was run
 };
 
 /// Runs the unfinished traces of a sweep as processes of this program, and joins shards. A failing trace fails alone.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "analysis/tables/table_format.h"
@@ -18,9 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using State = SweepOutcome::State;
 
-std::string text_of_state(State state) {
+/// Returns "finished", or "shard 1 of 2 finished" if only a shard was run.
+std::string text_of_state(State state, std::optional<trace::Shard> shard = std::nullopt) {
     if (state == State::failed) return "failed";
-    return state == State::was_finished ? "was finished" : "finished";
+    const std::string text = state == State::was_finished ? "was finished" : "finished";
+    return shard ? fmt::format("shard {} of {} {}", shard->number, shard->of, text) : text;
 }
 
 }  // namespace
@@ -111,8 +114,8 @@ analysis::Table table_of_outcomes(std::span<const SweepTrace> traces, std::span<
                            {"reason", "Reason", ""}},
                           {}};
     for (size_t i = 0; i < traces.size(); ++i)
-        table.rows.push_back({{traces[i].name, text_of_state(outcomes[i].state), static_cast<int64_t>(traces[i].n_runs),
-                               outcomes[i].seconds, outcomes[i].reason}});
+        table.rows.push_back({{traces[i].name, text_of_state(outcomes[i].state, outcomes[i].shard),
+                               static_cast<int64_t>(traces[i].n_runs), outcomes[i].seconds, outcomes[i].reason}});
     return table;
 }
 

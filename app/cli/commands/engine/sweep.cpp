@@ -136,6 +136,11 @@ int act(Arguments& arguments) {
         write_settings(folder, settings);
         const auto outcomes = run_sweep(folder, traces, options, signals.stop_token());
         if (!arguments.quiet) arguments.format.print(table_of_outcomes(traces, outcomes));
+        const bool is_part = std::ranges::any_of(
+            outcomes, [](const SweepOutcome& one) { return one.shard && one.state != SweepOutcome::State::failed; });
+        if (is_part && !arguments.quiet && options.shard->of > 1)
+            print_to_stderr(fmt::format("when all {0} shards are finished, `kvscope sweep {1} --join {0}` joins them",
+                                        options.shard->of, folder.path().string()));
         return has_failure(outcomes) ? 1 : 0;
     } catch (const Stopped&) {
         throw std::runtime_error(arguments.is_dry_run
