@@ -331,9 +331,7 @@ class Written(ProgramTest):
 
     def test_questions(self):
         for folder in self.path("kvpress").iterdir():
-            questions = {row["question"] for row in csv_rows((folder / "predictions.csv").read_text())}
-            self.assertEqual(len(questions), 1)
-            self.assertIn("?", questions.pop())
+            self.assertTrue(all("?" in row["question"] for row in csv_rows((folder / "predictions.csv").read_text())))
         for file in self.path("lm-eval").rglob("samples_*.jsonl"):
             self.assertTrue(all("?" in sample["doc"]["question"] for sample in jsonl_rows(file.read_text())))
 
