@@ -50,6 +50,17 @@ bool compares_policies(const Summary& summary) {
     return std::ranges::any_of(summary.row_settings, &Setting::of_policy);
 }
 
+/// Returns the name of the rows among which a row can be the best: those that differ only in policy, parameters and
+/// budget. Rows of other lengths or tasks have other samples.
+std::string rivals_of(const Summary& summary, size_t block, size_t row) {
+    std::string name = summary.blocks[block].label;
+    for (size_t i = 0; i < summary.row_settings.size(); ++i) {
+        const Setting& setting = summary.row_settings[i];
+        if (!setting.of_policy && setting.name != "budget") name += "\n" + summary.rows[row][i].label;
+    }
+    return name;
+}
+
 /// Returns the labels of block and row.
 std::vector<Cell> leading_cells(const Summary& summary, size_t block, size_t row) {
     std::vector<Cell> cells;
@@ -111,7 +122,7 @@ Table summary_table(const Summary& summary) {
     }
     for (size_t block = 0; block < summary.blocks.size(); ++block)
         for (size_t row = 0; row < summary.rows.size(); ++row) {
-            Row line{leading_cells(summary, block, row), true, summary.blocks[block].label};
+            Row line{leading_cells(summary, block, row), true, rivals_of(summary, block, row)};
             bool has_rows = false;
             for (size_t column = 0; column < summary.columns.size(); ++column) {
                 const SummaryCell& cell = summary.cell(block, row, column);

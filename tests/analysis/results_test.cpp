@@ -453,6 +453,15 @@ TEST_CASE("the best number is bold and the second best underlined; ties share th
     CHECK(csv.find("**") == std::string::npos);
 }
 
+TEST_CASE("the best number is chosen among rows of equal length", "[results]") {
+    const auto rows = rows_of({{"snapkv", 16, {1, 20}}, {"h2o", 16, {3, 10}}, {"random", 16, {2, 30}}});
+    const Summary summary = summarize(results_of(rows), {.scalar = "kl", .rows = {"length", "policy"}});
+    const std::string markdown = format_table(summary_table(summary), TableFormat::markdown);
+    CHECK_THAT(markdown, Contains("**1.0000**") && Contains("<u>2.0000</u>") && Contains("**10.0000**") &&
+                             Contains("<u>20.0000</u>"));
+    CHECK_THAT(markdown, !Contains("**3") && !Contains("<u>3"));
+}
+
 TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results]") {
     const SampleTrace sample;
     FigureOptions options;

@@ -87,7 +87,7 @@ USES = {
     "engine": ["engine_decode", "engine_tasks", "analysis_measures"],
     "figures": ["analysis"],
     "program": ["engine", "engine_echo", "analysis_tables"],
-    "results": ["analysis_runs", "engine_tasks"],
+    "results": ["analysis_results", "engine_tasks"],
     "gui_session": ["program", "figures"],
     "gui_drawing": ["analysis"],
     "gui_engine": ["gui_view_data"],

@@ -168,7 +168,7 @@ TEST_CASE("the tooltip of a score says what a click does") {
     CHECK(n_lines == Approx(4).margin(0.3));  // policy, budget, score, hint
 }
 
-TEST_CASE("What-if keeps the heading of its recorded values") {
+TEST_CASE("What-if keeps the headings of its numbers") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     DrivenApp driven(explore(stored.path()));
@@ -183,7 +183,8 @@ TEST_CASE("What-if keeps the heading of its recorded values") {
         const std::string text = driven.shown_text();
         INFO(text);
         CHECK_THAT(text, !Contains(" ms"));
-        CHECK(count(text, "recorded") == 2);  // below the slider and in the table
+        CHECK(count(text, "recorded") >= 1);  // below the slider; in the table only if there is room
+        CHECK_THAT(text, Contains("now") && Contains("change"));
     };
     headings();
     driven.drive([](ImGuiTestContext& c) {
