@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -109,8 +108,9 @@ std::vector<Result> results_of_traces(std::span<const TracePart> parts) {
 
 void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
     if (options.runs.empty()) return;
-    std::vector<RunName> names;
-    for (const RunChoice& choice : options.runs) names.emplace_back(name_of(choice));
+    std::vector<std::string> chosen;
+    for (const RunChoice& choice : options.runs) chosen.push_back(name_of(choice));
+    const std::vector<RunName> names(chosen.begin(), chosen.end());
     std::set<std::string> labels;
     const bool is_in_both_ways = asks_in_both_ways(results);
     for (const Result& result : results) labels.insert(label_of(result, is_in_both_ways));
@@ -120,8 +120,7 @@ void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
     });
     if (results.empty())
         throw FigureError(fmt::format("the results have none of the chosen settings {}; they have {}",
-                                      fmt::join(options.runs | std::views::transform(name_of), ", "),
-                                      policies::joined({labels.begin(), labels.end()})));
+                                      fmt::join(chosen, ", "), policies::joined({labels.begin(), labels.end()})));
 }
 
 std::vector<Result> chosen_results(std::span<const TracePart> parts) {
