@@ -26,7 +26,7 @@ using Kind = Scalar::Kind;
 
 constexpr std::array scalars = {
     Scalar{"score", "Score", "", 3, highest, Kind::score, column_value<&ResultRow::score>},
-    Scalar{"kl", "KL", "nats", 4, lowest, Kind::other, column_value<&ResultRow::kl>},
+    Scalar{"kl", "KL", "nats", 4, lowest, Kind::distance, column_value<&ResultRow::kl>},
     Scalar{"agreement", "Agreement", "", 3, highest, Kind::share, column_value<&ResultRow::agreement>},
     Scalar{"coverage", "Coverage", "", 3, highest, Kind::share, column_value<&ResultRow::coverage>},
     Scalar{"recall", "Recall", "", 3, highest, Kind::share, column_value<&ResultRow::recall>},
@@ -37,8 +37,8 @@ constexpr std::array scalars = {
            column_value<&ResultRow::system_dropped>},
     Scalar{"tied_heads", "Heads with ties at the cut-off", "", 3, none, Kind::share,
            column_value<&ResultRow::tied_heads>},
-    Scalar{"output_error", "Output error", "", 3, lowest, Kind::other, column_value<&ResultRow::output_error>},
-    Scalar{"bytes", "Bytes", "", 0, lowest, Kind::other, column_value<&ResultRow::bytes>},
+    Scalar{"output_error", "Output error", "", 3, lowest, Kind::distance, column_value<&ResultRow::output_error>},
+    Scalar{"bytes", "Bytes", "", 0, lowest, Kind::amount, column_value<&ResultRow::bytes>},
     Scalar{"bytes_share", "Share of full's bytes", "", 3, lowest, Kind::share,
            [](const Result& result) { return result.share_of_bytes; }},
     Scalar{"kept_share", "Kept share", "", 3, lowest, Kind::share, column_value<&ResultRow::kept_share>},
@@ -79,13 +79,6 @@ const Scalar& scalar_named(std::string_view name) {
     const std::vector<std::string> known = scalar_names();
     throw FigureError(fmt::format("rows of results have no number '{}'.{} There are {}", name,
                                   policies::did_you_mean(std::string(name), known), policies::joined(known)));
-}
-
-bool is_trivial_of_full(const Scalar& scalar) {
-    constexpr std::array<std::string_view, 13> trivial = {
-        "kl",           "agreement",   "coverage",   "recall",     "attention_kept", "evidence_kept", "evidence_gone",
-        "output_error", "bytes_share", "kept_share", "tied_heads", "system_dropped", "budget_share"};
-    return std::ranges::find(trivial, scalar.name) != trivial.end();
 }
 
 bool is_known(const Scalar& scalar, std::span<const Result> results) {

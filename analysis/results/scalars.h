@@ -18,17 +18,20 @@ struct Scalar {
     int decimals = 3;
     Best best = Best::none;
     enum class Kind {
-        other,
-        share,  ///< fraction of 1
-        score,  ///< from 0 to 1 (estimate_score())
-        cost    ///< time or memory, which estimate_median() summarizes
+        amount,    ///< such as bytes
+        distance,  ///< from the full run, for which it is 0
+        share,     ///< fraction of 1; the full run has 0 or 1
+        score,     ///< from 0 to 1 (estimate_score())
+        cost       ///< time or memory, which estimate_median() summarizes
     };
-    Kind kind = Kind::other;
+    Kind kind = Kind::amount;
     double (*value)(const Result&) = nullptr;  ///< NaN if unknown
 
     [[nodiscard]] bool is_score() const { return kind == Kind::score; }
     [[nodiscard]] bool is_cost() const { return kind == Kind::cost; }
     [[nodiscard]] bool is_fraction() const { return kind == Kind::share || is_score(); }
+    /// Whether all full runs have the same value by definition, 0 or 1, as of KL and coverage.
+    [[nodiscard]] bool is_trivial_of_full() const { return kind == Kind::share || kind == Kind::distance; }
 };
 
 [[nodiscard]] std::vector<std::string> scalar_names();
@@ -40,9 +43,6 @@ struct Scalar {
 
 /// @throws FigureError with the names of all scalars if none has this name
 [[nodiscard]] const Scalar& scalar_named(std::string_view name);
-
-/// Whether all full runs have the same value by definition, 0 or 1, as of KL and coverage.
-[[nodiscard]] bool is_trivial_of_full(const Scalar& scalar);
 
 /// Whether a complete run has a finite value.
 [[nodiscard]] bool is_known(const Scalar& scalar, std::span<const Result> results);

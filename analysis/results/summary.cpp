@@ -443,7 +443,7 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 const ValuesBySample values = values_of(runs[i], *summary.scalar);
                 cell.estimate = estimate_of(values, *summary.scalar);
                 if (cell.is_reference || reference.runs.empty()) continue;
-                if (cell.is_full && is_trivial_of_full(*summary.scalar)) continue;
+                if (cell.is_full && summary.scalar->is_trivial_of_full()) continue;
                 Runs compared;
                 for (const Result* run : reference.runs)
                     if (blocks.matches_reference(block, *run, reference.named) &&

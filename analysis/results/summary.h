@@ -45,7 +45,7 @@ struct SummaryCell {
     bool is_reference = false;         ///< contains only runs of the setting `against`
     std::optional<Estimate> estimate;  ///< nullopt if no value is known
     std::size_t n_failed = 0;          ///< failed runs
-    /// nullopt also for full runs if is_trivial_of_full(scalar), so that Holm's method does not count them
+    /// nullopt also for full runs if Scalar::is_trivial_of_full(), so that Holm's method does not count them
     std::optional<Comparison> comparison;
 };
 

@@ -56,7 +56,7 @@ std::string rivals_of(const Summary& summary, size_t block, size_t row) {
     std::string name = summary.blocks[block].label;
     for (size_t i = 0; i < summary.row_settings.size(); ++i) {
         const Setting& setting = summary.row_settings[i];
-        if (!setting.of_policy && setting.name != "budget") name += "\n" + summary.rows[row][i].label;
+        if (!setting.of_policy && !setting.full_has_all) name += "\n" + summary.rows[row][i].label;
     }
     return name;
 }
@@ -132,9 +132,12 @@ Table summary_table(const Summary& summary) {
             }
             if (!has_rows) continue;
             for (const std::string& name : extra) {
-                const auto mean = summary.mean_of_columns(block, row);
-                if (name == mean_column) line.cells.push_back(mean ? Cell(*mean) : Cell());
-                if (name == n_column) line.cells.push_back(samples_in_row(summary, block, row));
+                if (name == n_column) {
+                    line.cells.push_back(samples_in_row(summary, block, row));
+                } else {
+                    const auto mean = summary.mean_of_columns(block, row);
+                    line.cells.push_back(mean ? Cell(*mean) : Cell());
+                }
             }
             table.rows.push_back(std::move(line));
         }
@@ -245,9 +248,9 @@ Table overview_of_results(std::span<const Result> results) {
             return std::vector<Column>{{"run", "Run", ""}};
         },
         [](const Summary& summary, size_t row) { return std::vector<Cell>{summary.row_label(row)}; });
-    Table for_people = table;
     const auto score = std::ranges::find(table.columns, "score", &Column::name);
     if (score == table.columns.end()) return table;
+    Table for_people = table;
     convert_to_percent(for_people, static_cast<size_t>(score - table.columns.begin()));
     table.for_people = {std::move(for_people)};
     return table;
