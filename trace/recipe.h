@@ -15,8 +15,8 @@ namespace kvscope::trace {
 [[nodiscard]] bool can_extend_recipe_to(nlohmann::json part, nlohmann::json whole);
 [[nodiscard]] bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
-/// Whether two recipes are equal. The evidence of prompts is not compared: text and answers determine it, and recipes
-/// of earlier versions lack it.
+/// Whether two recipes are equal. The evidence of prompts is not compared, because the rest of a recipe determines it,
+/// and recipes of earlier versions lack it.
 [[nodiscard]] bool are_equal_recipes(nlohmann::json a, nlohmann::json b);
 
 /// Returns the value of a recipe's key for messages, e.g. "16" or "--record rows"; "" for texts of more than 40 bytes.

@@ -57,7 +57,7 @@ std::optional<std::filesystem::path> output_of_shard_file(const std::filesystem:
 
 std::string digest_of_prompt(nlohmann::json entry) {
     entry.erase("rendered");  // the time of the trace from which --prompt-from reads the prompt
-    entry.erase("evidence");  // follows from text and answers
+    entry.erase("evidence");  // the rest of the recipe determines it
     return sha256_of(entry.dump());
 }
 

@@ -27,8 +27,9 @@ class RunName {
  public:
     explicit RunName(std::string name);
 
-    /// Returns the settings that the name contains, "policy" for a policy of which the run has another setting,
-    /// "budget", "trace", or the names in DescribedRun::others. Returns nullopt if the name is not one of the run.
+    /// Returns nullopt if the run does not have this name. Otherwise returns the settings that the name gives:
+    /// "budget", "trace", names in DescribedRun::others, and "policy" if the name gives a policy but not the run's
+    /// setting.
     [[nodiscard]] std::optional<std::set<std::string>> match(const DescribedRun& run) const;
     /// Whether DescribedRun::others has an effect.
     [[nodiscard]] bool has_others() const;
