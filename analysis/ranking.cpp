@@ -36,7 +36,7 @@ bool is_token_column(const Column& column) { return column.name.starts_with("tok
 Table make_white_space_visible(Table table) {
     for (Row& row : table.rows)
         for (size_t i = 0; i < row.cells.size(); ++i)
-            if (auto* text = std::get_if<std::string>(&row.cells[i]); text && is_token_column(table.columns[i]))
+            if (auto* text = std::get_if<SharedText>(&row.cells[i]); text && is_token_column(table.columns[i]))
                 *text = shown_token(*text);
     return table;
 }

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <compare>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "common/shared.h"
 
 namespace kvscope {
 
@@ -18,7 +19,7 @@ class SharedText {
  public:
     SharedText() = default;
     SharedText(std::string text) {  // NOLINT(google-explicit-constructor): used like std::string
-        if (!text.empty()) text_ = std::make_shared<const std::string>(std::move(text));
+        if (!text.empty()) text_ = std::move(text);
     }
     SharedText(std::string_view text) : SharedText(std::string(text)) {}  // NOLINT(google-explicit-constructor)
     SharedText(const char* text) : SharedText(std::string(text)) {}       // NOLINT(google-explicit-constructor)
@@ -33,13 +34,11 @@ class SharedText {
     [[nodiscard]] bool empty() const { return !text_; }
     [[nodiscard]] std::size_t size() const { return string().size(); }
     [[nodiscard]] bool starts_with(std::string_view start) const { return string().starts_with(start); }
-    void clear() { text_.reset(); }
+    void clear() { text_ = {}; }
 
-    [[nodiscard]] friend bool operator==(const SharedText& a, const SharedText& b) {
-        return a.text_ == b.text_ || a.string() == b.string();
-    }
+    [[nodiscard]] friend bool operator==(const SharedText& a, const SharedText& b) { return a.text_ == b.text_; }
     [[nodiscard]] friend std::strong_ordering operator<=>(const SharedText& a, const SharedText& b) {
-        return a.text_ == b.text_ ? std::strong_ordering::equal : a.string() <=> b.string();
+        return a.text_.get() == b.text_.get() ? std::strong_ordering::equal : a.string() <=> b.string();
     }
     template <class Text>
     requires std::is_convertible_v<const Text&, std::string_view>
@@ -52,7 +51,7 @@ class SharedText {
     [[nodiscard]] friend std::string operator+(std::string a, const SharedText& b) { return std::move(a) + b.string(); }
 
  private:
-    std::shared_ptr<const std::string> text_;  ///< nullptr if empty
+    Shared<std::string> text_;  ///< no value if empty
 };
 
 }  // namespace kvscope

@@ -23,21 +23,21 @@ constexpr double page_mm = 174;
 
 /// Returns the number of a cell; NaN if the cell has none.
 double number_of(const Cell& cell) {
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) return mean->mean;
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) return (*mean)->mean;
     const auto* real = std::get_if<double>(&cell);
     return real ? *real : NAN;
 }
 
 std::string text_of(const Cell& cell, int decimals, bool with_interval) {
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) {
-        MeanCell shown = *mean;
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) {
+        MeanCell shown = **mean;
         if (!with_interval) shown.low = shown.high = NAN;
         return format_mean(shown, decimals);
     }
     if (const auto* real = std::get_if<double>(&cell)) return format_real(*real, decimals);
     if (const auto* whole = std::get_if<int64_t>(&cell)) return format_count(*whole);
-    const auto* text = std::get_if<std::string>(&cell);
-    return text ? *text : "";
+    const auto* text = std::get_if<SharedText>(&cell);
+    return text ? text->string() : "";
 }
 
 size_t longest(const Table& table, size_t n_leading, int decimals, bool with_interval) {

@@ -399,11 +399,11 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         table.title = fmt::format("Scores of {} by policy and budget", scores.task);
         std::erase_if(table.rows, [&](const Row& row) {
             return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {
-                return group.label() == std::get<std::string>(row.cells[0]) &&
-                       group.budget == std::get<std::string>(row.cells[1]);
+                return group.label() == std::get<SharedText>(row.cells[0]) &&
+                       group.budget == std::get<SharedText>(row.cells[1]);
             });
         });
-        for (Row& row : table.rows) row.cells[0] = scores.name_of.at(std::get<std::string>(row.cells[0])).whole;
+        for (Row& row : table.rows) row.cells[0] = scores.name_of.at(std::get<SharedText>(row.cells[0])).whole;
         return table;
     }
     Table table;

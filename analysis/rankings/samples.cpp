@@ -17,6 +17,7 @@
 #include "common/bounded_json.h"
 #include "common/hidden_question.h"
 #include "common/json.h"
+#include "common/shared_text.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -40,7 +41,7 @@ std::string expected_text(const std::string& answers_json) {
     return fmt::format("{}", fmt::join(answers, " | "));
 }
 
-std::string answer_text(const trace::ResultRow& row) {
+SharedText answer_text(const trace::ResultRow& row) {
     return row.status == trace::schema::run::status_complete ? row.prediction : row.status;
 }
 
@@ -67,30 +68,39 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
                  std::span<const RankedSubject> subjects, const QuestionsOfSamples& questions,
                  const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
-    const std::vector<TaskGroup> groups = group_results_by_setting_and_budget(results);
-    std::vector<bool> are_chosen;  // by group
-    for (const TaskGroup& group : groups) are_chosen.push_back(is_chosen(group, options));
+    struct GroupCells {
+        bool is_chosen;
+        SharedText label, budget;
+    };
+    std::vector<GroupCells> groups;
+    for (const TaskGroup& group : group_results_by_setting_and_budget(results))
+        groups.push_back({is_chosen(group, options), group.label(), group.budget});
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
-    SharedText last_answers;
-    std::string expected;
+    const SharedText shared_task = task;
+    SharedText answers_json, expected, question, name;
+    size_t sample = results.size();  // the sample of `question` and `name`
     for (size_t i = 0; i < results.size(); ++i) {
-        if (!are_chosen[settings.rows[i].group]) continue;
-        const TaskGroup& group = groups[settings.rows[i].group];
+        const GroupCells& group = groups[settings.rows[i].group];
+        if (!group.is_chosen) continue;
         const trace::ResultRow& row = results[i];
         const auto control = full.find(settings.rows[i].sample);
         const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
         const double score = score_of(row);
-        const auto question = questions.find({row.sample_id, row.question_seen != 0});
         const double lost = full_score - score;
-        if (i == 0 || row.answers_json != last_answers) expected = expected_text(last_answers = row.answers_json);
-        rows.add(subjects.empty() ? RankedSubject() : subjects[i], std::isnan(lost) ? row.kl : lost,
-                 cells_of(group.label(), group.budget, task, row.subset.string(), name_of_sample(row, settings.of(i)),
-                          row.length > 0 ? Cell(row.length) : Cell(), known_cell(row.depth), known_cell(score),
-                          known_cell(full_score), known_cell(lost), known_cell(row.kl),
-                          question == questions.end() ? std::string() : question->second, expected, answer_text(row),
-                          control == full.end() ? std::string() : answer_text(*control->second), cause_in_words(row)));
+        if (row.answers_json != answers_json) expected = expected_text(answers_json = row.answers_json);
+        if (std::exchange(sample, settings.rows[i].sample) != settings.rows[i].sample) {
+            const auto asked = questions.find({row.sample_id, row.question_seen != 0});
+            question = asked == questions.end() ? SharedText() : SharedText(asked->second);
+            name = name_of_sample(row, settings.of(i));
+        }
+        rows.add(
+            subjects.empty() ? RankedSubject() : subjects[i], std::isnan(lost) ? row.kl : lost,
+            cells_of(group.label, group.budget, shared_task, row.subset, name,
+                     row.length > 0 ? Cell(row.length) : Cell(), known_cell(row.depth), known_cell(score),
+                     known_cell(full_score), known_cell(lost), known_cell(row.kl), question, expected, answer_text(row),
+                     control == full.end() ? SharedText() : answer_text(*control->second), cause_in_words(row)));
     }
 }
 

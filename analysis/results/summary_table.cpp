@@ -29,8 +29,11 @@ void convert_to_percent(Table& table, size_t column) {
     table.columns[column].decimals -= 2;
     for (Row& row : table.rows) {
         if (auto* real = std::get_if<double>(&row.cells[column])) *real *= 100;
-        if (auto* mean = std::get_if<MeanCell>(&row.cells[column]))
-            for (double* number : {&mean->mean, &mean->low, &mean->high}) *number *= 100;
+        if (auto* shared = std::get_if<Shared<MeanCell>>(&row.cells[column])) {
+            MeanCell mean = **shared;
+            for (double* number : {&mean.mean, &mean.low, &mean.high}) *number *= 100;
+            *shared = std::move(mean);
+        }
     }
 }
 

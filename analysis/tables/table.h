@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cmath>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "common/shared.h"
+#include "common/shared_text.h"
 
 namespace kvscope::analysis {
 
@@ -32,11 +34,13 @@ struct MeanCell {
     double low = NAN, high = NAN;  ///< NaN: no interval is shown
     std::string mark = {};         ///< text after the interval
 
-    [[nodiscard]] auto operator<=>(const MeanCell&) const = default;
+    [[nodiscard]] bool operator==(const MeanCell&) const = default;
 };
 
-/// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite.
-using Cell = std::variant<std::monostate, std::string, int64_t, double, MeanCell>;
+/// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite. It takes
+/// 16 bytes: a table of samples has millions of cells.
+using Cell = std::variant<std::monostate, SharedText, int64_t, double, Shared<MeanCell>>;
+static_assert(sizeof(Cell) == 16);
 
 [[nodiscard]] inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 

@@ -54,10 +54,10 @@ std::string csv_field(std::string_view text) {
 }
 
 std::string csv_cell(const Cell& cell) {
-    if (const auto* text = std::get_if<std::string>(&cell)) return text->empty() ? "\"\"" : csv_field(*text);
+    if (const auto* text = std::get_if<SharedText>(&cell)) return text->empty() ? "\"\"" : csv_field(text->string());
     if (const auto* whole = std::get_if<int64_t>(&cell)) return std::to_string(*whole);
     if (const auto* real = std::get_if<double>(&cell)) return shortest(*real);
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) return shortest(mean->mean);
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) return shortest((*mean)->mean);
     return {};
 }
 
@@ -82,15 +82,17 @@ nlohmann::ordered_json json_row(const Table& table, const Row& row) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (size_t c = 0; c < row.cells.size(); ++c) {
         nlohmann::ordered_json& value = object[table.columns[c].name];
-        if (const auto* text = std::get_if<std::string>(&row.cells[c])) {
-            if (table.columns[c].is_json) value = bounded_json::parse_or_discard<nlohmann::ordered_json>(*text);
-            if (!table.columns[c].is_json || value.is_discarded()) value = *text;
+        if (const auto* text = std::get_if<SharedText>(&row.cells[c])) {
+            if (table.columns[c].is_json)
+                value = bounded_json::parse_or_discard<nlohmann::ordered_json>(text->string());
+            if (!table.columns[c].is_json || value.is_discarded()) value = text->string();
         }
         if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;
         if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real))
             value = *real;
-        if (const auto* mean = std::get_if<MeanCell>(&row.cells[c]); mean != nullptr && std::isfinite(mean->mean))
-            value = mean->mean;
+        if (const auto* mean = std::get_if<Shared<MeanCell>>(&row.cells[c]);
+            mean != nullptr && std::isfinite((*mean)->mean))
+            value = (*mean)->mean;
     }
     return object;
 }
@@ -122,25 +124,26 @@ std::string heading(const Column& column) {
 bool is_number(const Column& column) { return column.type != ColumnType::text; }
 
 std::string shown(const Cell& cell, const Column& column, bool group_thousands) {
-    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (const auto* text = std::get_if<SharedText>(&cell)) return text->string();
     if (const auto* whole = std::get_if<int64_t>(&cell)) {
         return group_thousands ? format_count(*whole) : std::to_string(*whole);
     }
     if (const auto* real = std::get_if<double>(&cell)) return format_real(*real, column.decimals);
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) return format_mean(*mean, column.decimals);
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) return format_mean(**mean, column.decimals);
     return {};
 }
 
 std::optional<double> number(const Cell& cell) {
     if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
     if (const auto* real = std::get_if<double>(&cell); real != nullptr && !std::isnan(*real)) return *real;
-    if (const auto* mean = std::get_if<MeanCell>(&cell); mean != nullptr && !std::isnan(mean->mean)) return mean->mean;
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell); mean != nullptr && !std::isnan((*mean)->mean))
+        return (*mean)->mean;
     return std::nullopt;
 }
 
 /// Returns the number as it is displayed, without its interval.
 std::string displayed(const Cell& cell, const Column& column) {
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) return format_real(mean->mean, column.decimals);
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) return format_real((*mean)->mean, column.decimals);
     return shown(cell, column, false);
 }
 
@@ -279,15 +282,15 @@ bool has_other_script(std::string_view text) {
 }
 
 std::string latex_cell(const Cell& cell, const Column& column) {
-    if (const auto* mean = std::get_if<MeanCell>(&cell)) {
+    if (const auto* mean = std::get_if<Shared<MeanCell>>(&cell)) {
         const auto text = [&](double value) { return latex_cell(value, column); };
         const std::string interval =
-            std::isnan(mean->low) ? "" : fmt::format(" [{}, {}]", text(mean->low), text(mean->high));
-        return text(mean->mean) + interval + latex_escaped(mean->mark);
+            std::isnan((*mean)->low) ? "" : fmt::format(" [{}, {}]", text((*mean)->low), text((*mean)->high));
+        return text((*mean)->mean) + interval + latex_escaped((*mean)->mark);
     }
     if (std::holds_alternative<std::monostate>(cell)) return "--";
     std::string value = latex_escaped(shown(cell, column, true));
-    if (std::holds_alternative<std::string>(cell)) return value;
+    if (std::holds_alternative<SharedText>(cell)) return value;
     if (const auto* real = std::get_if<double>(&cell); real != nullptr && std::isnan(*real)) return "--";
     if (value.front() == '-') value = "$-$" + value.substr(1);
     if (const size_t exponent = value.find('e'); exponent != std::string::npos) {
@@ -358,7 +361,7 @@ std::string html(const Table& table) {
 Table for_people(const Table& table) {
     const auto has_content = [&](size_t c) {
         return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
-            const auto* text = std::get_if<std::string>(&row.cells[c]);
+            const auto* text = std::get_if<SharedText>(&row.cells[c]);
             return text != nullptr ? !text->empty() : !std::holds_alternative<std::monostate>(row.cells[c]);
         });
     };
@@ -420,14 +423,14 @@ std::vector<std::vector<Rank>> ranks_of_cells(const Table& table) {
 }
 
 Table safe_for_spreadsheets(Table table) {
-    const auto make_safe = [](std::string& text) {
+    const auto safe = [](const std::string& text) {
         constexpr std::string_view begins_formula = "=+-@\t\r\n";
-        if (!text.empty() && begins_formula.find(text.front()) != std::string_view::npos) text.insert(0, 1, '\'');
+        return !text.empty() && begins_formula.find(text.front()) != std::string_view::npos ? "'" + text : text;
     };
-    for (Column& column : table.columns) make_safe(column.name);
+    for (Column& column : table.columns) column.name = safe(column.name);
     for (Row& row : table.rows)
         for (Cell& cell : row.cells)
-            if (auto* text = std::get_if<std::string>(&cell)) make_safe(*text);
+            if (auto* text = std::get_if<SharedText>(&cell)) *text = safe(*text);
     return table;
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("tables show budgets of bytes as shares and budgets of entries as numb
     for (const Table& table : {cost_table(reader, 0), figure_definition("coverage").numbers(reader, {})}) {
         CAPTURE(table.name);
         auto budgets = budgets_in(table);
-        CHECK(std::get<std::string>(budgets[1]) == "75 %");
+        CHECK(std::get<kvscope::SharedText>(budgets[1]).string() == "75 %");
         CHECK(std::get<int64_t>(budgets[2]) == 20);
     }
     CHECK(std::get<int64_t>(budgets_in(cost_table(reader, 0))[0]) == 60);

@@ -426,8 +426,8 @@ TEST_CASE("cost table: the numbers of each run in the trace") {
                                                  static_cast<double>(whole(cell(0, "cache_bytes")))));
     CHECK(real(cell(4, "first_token_s")) == 0.25);
     CHECK(std::holds_alternative<std::monostate>(cell(1, "first_token_s")));
-    CHECK(std::get<std::string>(cell(6, "status")) == "failed");
-    CHECK(std::get<std::string>(cell(6, "message")) == "expected a budget above the window");
+    CHECK(std::get<kvscope::SharedText>(cell(6, "status")).string() == "failed");
+    CHECK(std::get<kvscope::SharedText>(cell(6, "message")).string() == "expected a budget above the window");
     CHECK(std::holds_alternative<std::monostate>(cell(6, "kl_mean")));
     CHECK(format_table(table, TableFormat::csv).find("cache_bytes_predicted") != std::string::npos);
     CHECK(format_table(table, TableFormat::text).find("Predicted") == std::string::npos);  // equal to the held bytes

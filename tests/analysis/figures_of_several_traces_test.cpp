@@ -57,8 +57,8 @@ TEST_CASE("maps of several traces are side by side on one scale") {
 
     const Table numbers = make_numbers(figure_definition("jsd"), parts);
     CHECK(numbers.columns.front().name == "trace");
-    CHECK(std::get<std::string>(numbers.rows.front().cells.front()) == "one.h5");
-    CHECK(std::get<std::string>(numbers.rows.back().cells.front()) == "two.h5");
+    CHECK(std::get<kvscope::SharedText>(numbers.rows.front().cells.front()).string() == "one.h5");
+    CHECK(std::get<kvscope::SharedText>(numbers.rows.back().cells.front()).string() == "two.h5");
 }
 
 TEST_CASE("maps that do not fit side by side are arranged by trace") {

@@ -404,7 +404,7 @@ TEST_CASE("prompt: the background of each token shows how many layers or heads k
     for (size_t token = 0; token < table.rows.size(); ++token) {
         CHECK(whole(cell(table, token, "run")) == 1);
         CHECK(whole(cell(table, token, "token")) == static_cast<int64_t>(token));
-        CHECK(std::get<std::string>(cell(table, token, "text")) == texts[token]);
+        CHECK(std::get<kvscope::SharedText>(cell(table, token, "text")).string() == texts[token]);
         CHECK(whole(cell(table, token, "layers")) == of_layers(static_cast<uint32_t>(token)));
         CHECK(whole(cell(table, token, "heads")) == of_heads(static_cast<uint32_t>(token)));
     }
@@ -464,7 +464,7 @@ TEST_CASE("prompt: a character that several tokens share is in the first token, 
     CHECK(texts == std::vector<std::string>{"f", "ü", "‿r", " 日", "‿", "本", "😀", "‿", "‿", "‿", "x⟨E2⟩", "y"});
     CHECK_THAT(figure.caption, Contains("‿"));
     // The table has each token unchanged.
-    CHECK(std::get<std::string>(cell(table_of(reader, "prompt", {}), 1, "text")) == "⟨C3⟩");
+    CHECK(std::get<kvscope::SharedText>(cell(table_of(reader, "prompt", {}), 1, "text")).string() == "⟨C3⟩");
 }
 
 TEST_CASE("prompt: letters that join across tokens are one label, with one color per token") {

@@ -116,7 +116,7 @@ inline double number(const Ranking& ranking, size_t row, const std::string& colu
 }
 
 inline std::string text(const Ranking& ranking, size_t row, const std::string& column) {
-    return std::get<std::string>(ranking.table.rows.at(row).cells.at(column_of(ranking, column)));
+    return std::get<kvscope::SharedText>(ranking.table.rows.at(row).cells.at(column_of(ranking, column))).string();
 }
 
 [[nodiscard]] inline bool is_empty(const Ranking& ranking, size_t row, const std::string& column) {

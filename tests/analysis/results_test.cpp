@@ -160,8 +160,8 @@ TEST_CASE("comparisons are paired, and their p-values are adjusted by Holm's met
     CHECK_THAT(of_two.note(), !Contains("No difference"));
     const Table table = summary_numbers(of_two);
     REQUIRE(table.rows.size() == 3);
-    CHECK(std::get<std::string>(cell(table, 1, "comparison")) == "reference");
-    CHECK(std::get<std::string>(cell(table, 2, "comparison")) == "higher");
+    CHECK(std::get<kvscope::SharedText>(cell(table, 1, "comparison")).string() == "reference");
+    CHECK(std::get<kvscope::SharedText>(cell(table, 2, "comparison")).string() == "higher");
     CHECK(std::holds_alternative<std::monostate>(cell(table, 0, "comparison")));
     CHECK(std::holds_alternative<std::monostate>(cell(table, 0, "p")));
     CHECK(whole(cell(table, 2, "pairs")) == 7);
@@ -226,7 +226,7 @@ TEST_CASE("an absent cell stays empty, and its row has no mean of the columns", 
     CHECK(table.columns[1].name == "budget_16");
     CHECK(std::holds_alternative<std::monostate>(table.rows[2].cells[2]));
     CHECK(std::holds_alternative<std::monostate>(table.rows[2].cells[3]));
-    CHECK(std::get<MeanCell>(table.rows[1].cells[1]).mean == 2);
+    CHECK(std::get<kvscope::Shared<MeanCell>>(table.rows[1].cells[1])->mean == 2);
     CHECK(table.rows[0].control);
     CHECK_FALSE(table.rows[1].control);
     CHECK(summary_numbers(summary).rows.size() == 5);  // full twice, snapkv twice, h2o once
@@ -472,7 +472,7 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     CHECK(real(cell(table, 3, "mean")) == 0.75);
     CHECK(whole(cell(table, 4, "n")) == 3);
     CHECK(whole(cell(table, 4, "failed")) == 1);
-    CHECK(std::get<std::string>(cell(table, 4, "policy")) == "aperturekv:window=4");
+    CHECK(std::get<kvscope::SharedText>(cell(table, 4, "policy")).string() == "aperturekv:window=4");
     CHECK(real(cell(table, 4, "high")) == Approx(1 - std::pow(0.025, 1.0 / 3)));  // Clopper-Pearson
     const Figure figure = made(sample.reader(), "results-table", options);
     REQUIRE(figure.panels.size() == 1);
@@ -543,7 +543,7 @@ TEST_CASE("numbers of samples that differ within a row are a range", "[results]"
     const Table table = summary_table(summarize(results_of(rows), request));
     CHECK(table.columns.back().name == "n");
     CHECK(std::get<int64_t>(table.rows.at(0).cells.back()) == 3);
-    CHECK(std::get<std::string>(table.rows.at(1).cells.back()) == "2–3");
+    CHECK(std::get<kvscope::SharedText>(table.rows.at(1).cells.back()).string() == "2–3");
 }
 
 TEST_CASE("a mark that more than two numbers would share is omitted", "[results]") {
@@ -657,7 +657,8 @@ TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
     };
     const Table overview = overview_of_results(results);
     REQUIRE(overview.rows.size() == 8);
-    for (const Row& row : overview.rows) CHECK(n_chosen(std::get<std::string>(row.cells.front())) == 2);
+    for (const Row& row : overview.rows)
+        CHECK(n_chosen(std::get<kvscope::SharedText>(row.cells.front()).string()) == 2);
     CHECK(n_chosen("snapkv") == 8);
     CHECK(n_chosen("snapkv, question seen") == 4);
     CHECK(n_chosen("question hidden, snapkv") == 4);
@@ -689,7 +690,7 @@ TEST_CASE("the overview of a trace leaves out unknown numbers", "[results]") {
     for (const Column& column : table.columns) names.push_back(column.name);
     CHECK(names == std::vector<std::string>{"run", "n", "kl", "kept_share", "bytes_share"});
     REQUIRE(table.rows.size() == 3);
-    CHECK(std::get<std::string>(cell(table, 1, "run")) == "snapkv @ 16");
-    CHECK(std::get<MeanCell>(cell(table, 1, "kl")).mean == 2);
-    CHECK(std::get<MeanCell>(cell(table, 1, "bytes_share")).mean == Approx(0.16));
+    CHECK(std::get<kvscope::SharedText>(cell(table, 1, "run")).string() == "snapkv @ 16");
+    CHECK(std::get<kvscope::Shared<MeanCell>>(cell(table, 1, "kl"))->mean == 2);
+    CHECK(std::get<kvscope::Shared<MeanCell>>(cell(table, 1, "bytes_share"))->mean == Approx(0.16));
 }

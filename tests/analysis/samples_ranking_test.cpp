@@ -13,9 +13,9 @@ std::vector<std::string> column(const Table& table, const std::string& name) {
     std::vector<std::string> texts;
     for (size_t row = 0; row < table.rows.size(); ++row) {
         const Cell& found = cell(table, row, name);
-        const auto* text = std::get_if<std::string>(&found);
+        const auto* text = std::get_if<kvscope::SharedText>(&found);
         const auto* real = std::get_if<double>(&found);
-        texts.push_back(text ? *text : real ? std::to_string(std::lround(*real)) : "");
+        texts.push_back(text ? text->string() : real ? std::to_string(std::lround(*real)) : "");
     }
     return texts;
 }

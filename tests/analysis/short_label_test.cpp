@@ -82,7 +82,7 @@ TEST_CASE("figures have short labels with their full text, and tables have full 
     bool is_whole = false;
     for (const auto& row : table.rows)
         for (const Cell& cell : row.cells) {
-            const auto* text = std::get_if<std::string>(&cell);
+            const auto* text = std::get_if<kvscope::SharedText>(&cell);
             is_whole = is_whole || (text && *text == one);
         }
     CHECK(is_whole);

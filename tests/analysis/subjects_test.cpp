@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "analysis/drawing/subject_columns.h"
 #include "tests/analysis/two_traces.h"
@@ -17,6 +18,11 @@ constexpr std::array all_keys = {SubjectKey::run,     SubjectKey::run_a,   Subje
                                  SubjectKey::layer_b, SubjectKey::head,    SubjectKey::head_a,  SubjectKey::head_b,
                                  SubjectKey::token,   SubjectKey::token_a, SubjectKey::token_b, SubjectKey::step};
 
+std::optional<int64_t> number_in(const Cell& cell) {
+    const auto* number = std::get_if<int64_t>(&cell);
+    return number ? std::optional(*number) : std::nullopt;
+}
+
 /// The numbers of a table that begins with subjects, by subject.
 class NumbersBySubject {
  public:
@@ -28,8 +34,8 @@ class NumbersBySubject {
                 keys_.emplace_back(key, static_cast<size_t>(column - table.columns.begin()));
         }
         for (const Row& row : table.rows) {
-            std::vector<Cell> of;
-            for (const auto& [key, column] : keys_) of.push_back(row.cells[column]);
+            std::vector<std::optional<int64_t>> of;
+            for (const auto& [key, column] : keys_) of.push_back(number_in(row.cells[column]));
             for (const Cell& each : row.cells) {
                 if (const auto* value = std::get_if<double>(&each)) rows_[of].push_back(*value);
                 if (const auto* value = std::get_if<int64_t>(&each)) rows_[of].push_back(static_cast<double>(*value));
@@ -39,8 +45,8 @@ class NumbersBySubject {
 
     /// Whether the table has a drawn number, which may be in per cent.
     bool has(const SubjectPair& subjects, double drawn) const {
-        std::vector<Cell> of;
-        for (const auto& [key, column] : keys_) of.push_back(subject_cell(key, subjects));
+        std::vector<std::optional<int64_t>> of;
+        for (const auto& [key, column] : keys_) of.push_back(number_in(subject_cell(key, subjects)));
         const auto found = rows_.find(of);
         if (found == rows_.end()) return false;
         return std::any_of(found->second.begin(), found->second.end(), [&](double value) {
@@ -52,7 +58,7 @@ class NumbersBySubject {
 
  private:
     std::vector<std::pair<SubjectKey, size_t>> keys_;
-    std::map<std::vector<Cell>, std::vector<double>> rows_;
+    std::map<std::vector<std::optional<int64_t>>, std::vector<double>> rows_;
 };
 
 /// Calls with each cell and point, and its subjects.

@@ -75,7 +75,7 @@ TEST_CASE("scores are grouped by setting and budget, and the full run's scores o
     const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 4);
     CHECK(table.rows[0].control);
-    CHECK(std::get<std::string>(table.rows[0].cells[1]) == "all");
+    CHECK(std::get<kvscope::SharedText>(table.rows[0].cells[1]).string() == "all");
     CHECK(std::get<int64_t>(table.rows[0].cells[2]) == 60);
     CHECK(std::get<double>(table.rows[0].cells[3]) == Approx(0.95));
     CHECK(std::get<double>(table.rows[1].cells[3]) == Approx(0.5));
@@ -83,9 +83,9 @@ TEST_CASE("scores are grouped by setting and budget, and the full run's scores o
     REQUIRE(wide.rows.size() == 3);
     REQUIRE(wide.columns.size() == 3);
     CHECK(wide.columns[2].title == "128");
-    CHECK(std::get<std::string>(wide.rows[1].cells[2]) == "100.0 [94.0, 100.0]");
+    CHECK(std::get<kvscope::SharedText>(wide.rows[1].cells[2]).string() == "100.0 [94.0, 100.0]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[2].cells[2]));
-    CHECK(std::get<std::string>(wide.rows[0].cells[1]).starts_with("95.0 ["));
+    CHECK(std::get<kvscope::SharedText>(wide.rows[0].cells[1]).string().starts_with("95.0 ["));
     CHECK(wide.rows[0].cells[2] == wide.rows[0].cells[1]);
     CHECK_THROWS_AS(group_results_by_setting_and_budget({}), FigureError);
 }
@@ -109,7 +109,7 @@ TEST_CASE("budgets ascend whatever their order in the results: entries, then sha
     std::vector<std::string> titles;
     for (const Column& column : wide.columns) titles.push_back(column.title);
     CHECK(titles == std::vector<std::string>{"Policy", "64", "128", "1000", "40 %", "50 %", "70 %"});
-    CHECK(std::get<std::string>(wide.rows[3].cells[5]) == "0.0 [0.0, 84.2]");
+    CHECK(std::get<kvscope::SharedText>(wide.rows[3].cells[5]).string() == "0.0 [0.0, 84.2]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[3].cells[4]));
     const auto full_alone = std::span(rows).first(1);
     CHECK(task_scores_by_budget(group_results_by_setting_and_budget(full_alone)).columns.back().title == "all");
@@ -153,9 +153,9 @@ TEST_CASE("models of one table have rows and verdicts of their own", "[task-scor
     }
     const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 8);
-    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "full, a/good");
+    CHECK(std::get<kvscope::SharedText>(table.rows[0].cells[0]).string() == "full, a/good");
     CHECK(std::get<double>(table.rows[0].cells[3]) == Approx(1));
-    CHECK(std::get<std::string>(table.rows[4].cells[0]) == "full, b/poor");
+    CHECK(std::get<kvscope::SharedText>(table.rows[4].cells[0]).string() == "full, b/poor");
     CHECK(std::get<double>(table.rows[4].cells[3]) == Approx(0.5));
     CHECK(task_scores_by_budget(group_results_by_setting_and_budget(rows)).rows.size() == 6);
     CHECK_THAT(validity_of(rows),
@@ -169,8 +169,8 @@ TEST_CASE("one sample of two models is two samples", "[task-scores]") {
     rows[1].model = "b";
     const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 2);
-    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "h2o, a");
-    CHECK(std::get<std::string>(table.rows[1].cells[0]) == "h2o, b");
+    CHECK(std::get<kvscope::SharedText>(table.rows[0].cells[0]).string() == "h2o, a");
+    CHECK(std::get<kvscope::SharedText>(table.rows[1].cells[0]).string() == "h2o, b");
 }
 
 TEST_CASE("settings of other programs have their texts", "[task-scores]") {
@@ -235,19 +235,19 @@ TEST_CASE("rows with a seen and with a hidden question are separate groups", "[t
         }
     const Table table = task_scores(group_results_by_setting_and_budget(rows));
     REQUIRE(table.rows.size() == 8);
-    CHECK(std::get<std::string>(table.rows[1].cells[0]) == "snapkv, question seen");
+    CHECK(std::get<kvscope::SharedText>(table.rows[1].cells[0]).string() == "snapkv, question seen");
     CHECK(std::get<double>(table.rows[1].cells[3]) == Approx(0.5));
-    CHECK(std::get<std::string>(table.rows[5].cells[0]) == "snapkv, question hidden");
+    CHECK(std::get<kvscope::SharedText>(table.rows[5].cells[0]).string() == "snapkv, question hidden");
     CHECK(std::get<double>(table.rows[5].cells[3]) == 0);
     CHECK(std::get<int64_t>(table.rows[5].cells[2]) == 60);
     const Table wide = task_scores_by_budget(group_results_by_setting_and_budget(rows));
     REQUIRE(wide.rows.size() == 6);
-    CHECK(std::get<std::string>(wide.rows[3].cells[0]) == "full, question hidden");
+    CHECK(std::get<kvscope::SharedText>(wide.rows[3].cells[0]).string() == "full, question hidden");
     const std::string usable = "Usable: 60 samples; full is right in 100.0 %, random at 64 in 0.0 %.";
     CHECK(validity_of(rows) == fmt::format("question hidden: {0} question seen: {0}", usable));
     const auto hidden = std::span(rows).subspan(rows.size() / 2);
-    CHECK(std::get<std::string>(task_scores(group_results_by_setting_and_budget(hidden)).rows[1].cells[0]) ==
-          "snapkv");  // all rows are alike
+    CHECK(std::get<kvscope::SharedText>(task_scores(group_results_by_setting_and_budget(hidden)).rows[1].cells[0])
+              .string() == "snapkv");  // all rows are alike
 }
 
 TEST_CASE("the windows of a task's policies are listed, including defaults", "[task-scores]") {

@@ -104,7 +104,8 @@ TEST_CASE("A − B of a query-head run and a KV-head run uses a common unit", "[
     CHECK_THAT(maps.title, Contains("Share of heads that keep the token (%)") && Contains("granularity=query_head"));
     const Table numbers = difference_numbers(figure_definition("retention"), a, b);
     CHECK(cell(numbers, 0, "unit") == Cell("Share of heads that keep the token (%)"));
-    CHECK_THAT(std::get<std::string>(cell(numbers, 0, "panel")), Contains("granularity=query_head") && Contains(" − "));
+    CHECK_THAT(std::get<kvscope::SharedText>(cell(numbers, 0, "panel")).string(),
+               Contains("granularity=query_head") && Contains(" − "));
 
     // Every query head keeps 20 entries; a KV head's cache holds the entries of its group.
     const Figure budgets = make_difference(figure_definition("budgets"), a, b);

@@ -186,7 +186,7 @@ TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
         for (const LegendEntry& entry : figure.legend)
             labels.push_back(entry.label.substr(0, entry.label.size() - entry.behind.size()));
         const Table numbers = figure_definition("curves").numbers(readers.front(), options);
-        CHECK(std::get<std::string>(numbers.rows.front().cells.at(1)) == labels.front());
+        CHECK(std::get<kvscope::SharedText>(numbers.rows.front().cells.at(1)).string() == labels.front());
         return labels;
     };
     using Labels = std::vector<std::string>;

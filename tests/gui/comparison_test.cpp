@@ -27,8 +27,9 @@ size_t column_of(const analysis::Table& table, const std::string& name) {
 const analysis::Row& row_of(const analysis::Table& table, const std::string& trace, const std::string& label) {
     const size_t at_label = column_of(table, "label");
     for (const auto& row : table.rows) {
-        const bool is_of_trace = trace.empty() || std::get<std::string>(row.cells[column_of(table, "trace")]) == trace;
-        if (is_of_trace && std::get<std::string>(row.cells[at_label]) == label) return row;
+        const bool is_of_trace =
+            trace.empty() || std::get<kvscope::SharedText>(row.cells[column_of(table, "trace")]).string() == trace;
+        if (is_of_trace && std::get<kvscope::SharedText>(row.cells[at_label]).string() == label) return row;
     }
     FAIL("there is no row " << trace << " " << label);
     return table.rows.front();
@@ -142,14 +143,17 @@ TEST_CASE("A, B and their difference are above the table, whatever its sorting")
         const auto table = view_of(driven).table();
         REQUIRE(table);
         CHECK(table->rows.size() == n_runs + 1);
-        const auto named = [&](size_t row) { return std::get<std::string>(table->rows[row].cells[0]); };
+        const auto named = [&](size_t row) {
+            return std::get<kvscope::SharedText>(table->rows[row].cells[0]).string();
+        };
         CHECK(named(0) == "A");
         CHECK(named(1) == "B");
         CHECK(named(2) == "A − B");
         const size_t coverage = column_of(*table, "coverage");
         const auto at = [&](size_t row) { return real(table->rows[row].cells[coverage]); };
         CHECK(at(2) == at(0) - at(1));
-        CHECK(std::get<std::string>(table->rows[0].cells[column_of(*table, "label")]) == "aperturekv 20");
+        CHECK(std::get<kvscope::SharedText>(table->rows[0].cells[column_of(*table, "label")]).string() ==
+              "aperturekv 20");
         const size_t bytes = column_of(*table, "cache_bytes");
         CHECK(std::get<int64_t>(table->rows[2].cells[bytes]) ==
               std::get<int64_t>(table->rows[0].cells[bytes]) - std::get<int64_t>(table->rows[1].cells[bytes]));

@@ -47,7 +47,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     REQUIRE(n_shown > 2);
     CHECK(table->rows.size() == n_shown);
     std::set<std::string> traces;
-    for (const auto& row : table->rows) traces.insert(std::get<std::string>(row.cells.at(0)));
+    for (const auto& row : table->rows) traces.insert(std::get<kvscope::SharedText>(row.cells.at(0)).string());
     CHECK(traces == std::set<std::string>{session.look(run_at(session, first, 0, 1)).trace,
                                           session.look(run_at(session, third, 0, 1)).trace});
     const std::string text = ExportDialog::text(*table, "csv");
@@ -70,7 +70,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     const auto reports = analysis::span_report(*session.document(run)->reader(), 0, 5, 16);
     bool is_there = false;
     for (const auto& row : table->rows) {
-        if (std::get<std::string>(row.cells.at(1)) != session.look(run).run) continue;
+        if (std::get<kvscope::SharedText>(row.cells.at(1)).string() != session.look(run).run) continue;
         is_there = true;
         CHECK(std::get<int64_t>(row.cells.at(2)) == static_cast<int64_t>(reports.at(1).n_tokens_kept));
     }

@@ -72,7 +72,7 @@ TEST_CASE("rows are filtered and sorted, and rows with equal or unknown cells ke
     CHECK(sorted(7, false) == Rows{0, 1, 2, 3, 4, 5});
     const analysis::Table table = filter_and_sort_rows(rows, {1, true, "A"}).table();
     REQUIRE(table.rows.size() == 3);  // "NaN" contains the letter, too
-    CHECK(std::get<std::string>(table.rows[0].cells[0]) == "a");
+    CHECK(std::get<kvscope::SharedText>(table.rows[0].cells[0]).string() == "a");
     CHECK(table.columns.size() == 2);
 }
 

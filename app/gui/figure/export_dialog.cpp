@@ -118,7 +118,7 @@ std::string tab_separated(const analysis::Table& table) {
         for (size_t i = 0; i < row.cells.size(); ++i) {
             const auto& cell = row.cells[i];
             std::string field;
-            if (const auto* word = std::get_if<std::string>(&cell)) field = *word;
+            if (const auto* word = std::get_if<SharedText>(&cell)) field = word->string();
             if (const auto* whole = std::get_if<int64_t>(&cell)) field = std::to_string(*whole);
             if (const auto* real = std::get_if<double>(&cell)) field = fmt::format("{}", *real);
             add(std::move(field), i + 1 == row.cells.size());

@@ -21,8 +21,8 @@ std::string text_in_row(const analysis::Table& table, size_t row, std::string_vi
     const auto found = std::ranges::find(table.columns, column, &analysis::Column::name);
     if (found == table.columns.end()) return "";
     const auto& cell = table.rows.at(row).cells[static_cast<size_t>(found - table.columns.begin())];
-    const auto* text = std::get_if<std::string>(&cell);
-    return text ? *text : cell_text(*found, cell);
+    const auto* text = std::get_if<SharedText>(&cell);
+    return text ? text->string() : cell_text(*found, cell);
 }
 
 /// Returns what a row of the ranking `samples` means for a run: the policy without the remark on the question, which

@@ -21,7 +21,7 @@ std::optional<double> number_in_cell(const Cell& cell) {
 }
 
 std::string cell_text(const Column& column, const Cell& cell) {
-    if (const auto* word = std::get_if<std::string>(&cell)) return *word;
+    if (const auto* word = std::get_if<SharedText>(&cell)) return word->string();
     const auto value = number_in_cell(cell);
     if (!value) return std::holds_alternative<std::monostate>(cell) ? "" : "NaN";
     if (column.unit == "B") return analysis::format_bytes(*value);

@@ -63,10 +63,10 @@ RankingRequest of_samples(const Session& session, const analysis::FigureDefiniti
 }
 
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
-    const auto* text = std::get_if<std::string>(&cell);
+    const auto* text = std::get_if<SharedText>(&cell);
     if (!text) return cell_text(column, cell);
     if (analysis::is_token_column(column)) return shown_token(*text);
-    std::string line = *text;
+    std::string line = text->string();
     std::ranges::replace_if(
         line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
     return line;
@@ -106,7 +106,7 @@ ColumnOrder order_of_texts(const std::vector<analysis::Row>& rows, size_t column
     std::vector<std::uint32_t> number_of_row(rows.size(), ColumnOrder::unknown);
     std::vector<std::pair<std::string_view, size_t>> texts;
     for (size_t row = 0; row < rows.size(); ++row) {
-        const auto* text = std::get_if<std::string>(&rows[row].cells[column]);
+        const auto* text = std::get_if<SharedText>(&rows[row].cells[column]);
         if (!text || text->empty()) continue;
         const auto [known, is_new] = numbers.try_emplace(*text, static_cast<std::uint32_t>(texts.size()));
         if (is_new) texts.emplace_back(*text, texts.size());
@@ -213,7 +213,7 @@ const ColumnOrder& RankedRows::order(size_t column) const {
     if (is_new) {
         const std::vector<analysis::Row>& rows = made.table.rows;
         const bool are_texts = std::ranges::any_of(
-            rows, [&](const analysis::Row& row) { return std::holds_alternative<std::string>(row.cells[column]); });
+            rows, [&](const analysis::Row& row) { return std::holds_alternative<SharedText>(row.cells[column]); });
         known->second = are_texts ? order_of_texts(rows, column) : order_of_numbers(rows, column);
     }
     return known->second;

@@ -22,9 +22,9 @@ constexpr std::array<const char*, 9> hidden_at_first = {
     "status", "message"};
 
 int order_of(const Cell& a, const Cell& b, bool descending) {
-    const auto* word_a = std::get_if<std::string>(&a);
-    const auto* word_b = std::get_if<std::string>(&b);
-    if (word_a && word_b) return descending ? word_b->compare(*word_a) : word_a->compare(*word_b);
+    const auto* word_a = std::get_if<SharedText>(&a);
+    const auto* word_b = std::get_if<SharedText>(&b);
+    if (word_a && word_b) return descending ? word_b->string().compare(*word_a) : word_a->string().compare(*word_b);
     const auto x = number_in_cell(a);
     const auto y = number_in_cell(b);
     if (!x || !y) return x ? -1 : y ? 1 : 0;
