@@ -76,18 +76,14 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
         throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
                                         reader.path().string(), scores.task));
     scores.all_groups = group_results_by_setting_and_budget(scores.rows);
+    ChosenRuns chosen(options);
     for (const auto& group : scores.all_groups) {
-        if (!is_chosen(group, options)) continue;
+        if (!is_chosen(chosen, group, options)) continue;
         scores.groups.push_back(group);
         add_once(scores.labels, group.label());
         scores.name_of.try_emplace(group.label(), names_of(group, options));
     }
-    if (scores.groups.empty()) {
-        std::vector<std::string> names;
-        for (const auto& group : scores.all_groups) add_once(names, group.setting);
-        throw FigureError(
-            fmt::format("the results have none of the chosen settings; they have {}", fmt::join(names, ", ")));
-    }
+    chosen.require_known();
     scores.budgets = distinct_budgets(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
         const auto place = [&](const TaskGroup& group) {

@@ -65,7 +65,7 @@ std::vector<RankedSubject> recorded_runs(const trace::Reader& reader) {
 
 /// @param subjects one per result, or empty if the trace stores only results
 void add_samples(RankingRows& rows, const std::string& task, std::span<const trace::ResultRow> results,
-                 std::span<const RankedSubject> subjects, const QuestionsOfSamples& questions,
+                 std::span<const RankedSubject> subjects, const QuestionsOfSamples& questions, ChosenRuns& chosen,
                  const FigureOptions& options) {
     const SettingsOfRows settings = settings_of_rows(results);
     struct GroupCells {
@@ -74,7 +74,7 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
     };
     std::vector<GroupCells> groups;
     for (const TaskGroup& group : group_results_by_setting_and_budget(results))
-        groups.push_back({is_chosen(group, options), group.label(), group.budget});
+        groups.push_back({is_chosen(chosen, group, options), group.label(), group.budget});
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
@@ -116,10 +116,11 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"question", "Question", ""}, Column{"expected", "Expected", ""}, Column{"answer", "Answer", ""},
          Column{"full_answer", "Answer of full", ""}, Column{"cause", "Cause of a wrong answer", ""}}));
     const auto questions = questions_of_samples(reader);
+    ChosenRuns chosen(options);
     bool has_results = false;
     const auto add = [&](const std::string& task, std::span<const trace::ResultRow> results,
                          std::span<const RankedSubject> subjects) {
-        if (!results.empty()) add_samples(rows, task, results, subjects, questions, options);
+        if (!results.empty()) add_samples(rows, task, results, subjects, questions, chosen, options);
         has_results |= !results.empty();
     };
     for (const std::string& task : reader.result_tasks()) add(task, reader.results(task), {});
@@ -129,9 +130,8 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
         throw NothingToShow(
             fmt::format("{}: the trace has no samples or prompts; `kvscope eval` and `kvscope run` make such a trace",
                         reader.path().string()));
-    Ranking ranking = rows.take();
-    if (ranking.table.rows.empty()) throw FigureError("the results have none of the chosen settings");
-    return ranking;
+    chosen.require_known();
+    return rows.take();
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "analysis/results/result.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -14,8 +12,8 @@
 #include "analysis/results/settings.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_name.h"
 #include "common/hidden_question.h"
-#include "policies/registry/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -108,19 +106,14 @@ std::vector<Result> results_of_traces(std::span<const TracePart> parts) {
 
 void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
     if (options.runs.empty()) return;
-    std::vector<std::string> chosen;
-    for (const RunChoice& choice : options.runs) chosen.push_back(name_of(choice));
-    const std::vector<RunName> names(chosen.begin(), chosen.end());
-    std::set<std::string> labels;
+    ChosenRuns chosen(options);
     const bool is_in_both_ways = asks_in_both_ways(results);
-    for (const Result& result : results) labels.insert(label_of(result, is_in_both_ways));
     std::erase_if(results, [&](const Result& result) {
-        return std::ranges::none_of(
-            names, [&](const RunName& name) { return match_name(name, result, options.setting_labels).has_value(); });
+        return !chosen.contains(label_of(result, is_in_both_ways), result.budget, [&](const RunName& name) {
+            return match_name(name, result, options.setting_labels).has_value();
+        });
     });
-    if (results.empty())
-        throw FigureError(fmt::format("the results have none of the chosen settings {}; they have {}",
-                                      fmt::join(chosen, ", "), policies::joined({labels.begin(), labels.end()})));
+    chosen.require_known();
 }
 
 std::vector<Result> chosen_results(std::span<const TracePart> parts) {

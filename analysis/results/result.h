@@ -46,7 +46,7 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
 [[nodiscard]] std::vector<Result> results_of_traces(std::span<const TracePart> parts);
 
 /// Removes the results that `options.runs` does not name (RunName).
-/// @throws FigureError if no result is left
+/// @throws FigureError for a name that no result has
 void keep_chosen(std::vector<Result>& results, const FigureOptions& options);
 
 /// Returns results_of_traces() that the options of the first trace choose. @throws as both functions above

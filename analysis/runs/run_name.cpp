@@ -1,8 +1,11 @@
 #include "analysis/runs/run_name.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
+#include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
@@ -68,6 +71,37 @@ std::optional<std::set<std::string>> RunName::match(const DescribedRun& run) con
         if (add_settings(named, text, run)) return named;
     }
     return std::nullopt;
+}
+
+ChosenRuns::ChosenRuns(const FigureOptions& options) {
+    for (const RunChoice& choice : options.runs) {
+        texts_.push_back(name_of(choice));
+        names_.emplace_back(texts_.back());
+    }
+    are_known_.resize(names_.size());
+}
+
+bool ChosenRuns::contains(const std::string& label, const std::string& budget,
+                          const std::function<bool(const RunName&)>& has_name) {
+    if (names_.empty()) return true;
+    labels_.insert(label);
+    with_budgets_.insert(label + " @ " + budget);
+    bool is_chosen = false;
+    for (size_t i = 0; i < names_.size(); ++i) {
+        if ((is_chosen && are_known_[i]) || !has_name(names_[i])) continue;
+        is_chosen = are_known_[i] = true;
+    }
+    return is_chosen;
+}
+
+void ChosenRuns::require_known() const {
+    const auto unknown = std::ranges::find(are_known_, false);
+    if (unknown == are_known_.end()) return;
+    const std::string& text = texts_[static_cast<size_t>(unknown - are_known_.begin())];
+    const auto& labels = text.find('@') == std::string::npos ? labels_ : with_budgets_;
+    const std::vector<std::string> known(labels.begin(), labels.end());
+    throw FigureError(fmt::format("the results have no run '{}'.{} There are {}", text,
+                                  policies::did_you_mean(text, known), policies::joined(known)));
 }
 
 }  // namespace kvscope::analysis

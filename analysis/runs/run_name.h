@@ -1,10 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "analysis/drawing/figure_definition.h"
 
 namespace kvscope::analysis {
 
@@ -36,6 +39,25 @@ class RunName {
 
  private:
     std::vector<std::string> texts_;  ///< the name, also with the policy setting in the form of labels
+};
+
+/// The runs of results that FigureOptions::runs names.
+class ChosenRuns {
+ public:
+    explicit ChosenRuns(const FigureOptions& options);
+
+    /// Whether no run is named, or one of the names is the run's. @param label the run's label without the budget
+    [[nodiscard]] bool contains(const std::string& label, const std::string& budget,
+                                const std::function<bool(const RunName&)>& has_name);
+    /// @throws FigureError for a name that no run had so far, with similar and all known labels
+    void require_known() const;
+
+ private:
+    std::vector<std::string> texts_;
+    std::vector<RunName> names_;
+    std::vector<bool> are_known_;         // by name
+    std::set<std::string> labels_;        // of all runs so far, without budgets
+    std::set<std::string> with_budgets_;  // "snapkv @ 64"
 };
 
 }  // namespace kvscope::analysis

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/runs/row_settings.h"
-#include "analysis/runs/run_name.h"
 #include "analysis/statistics/paired_difference.h"
 #include "common/counted.h"
 #include "common/hidden_question.h"
@@ -99,8 +98,7 @@ GroupNames names_of(const TaskGroup& group, const FigureOptions& options) {
     return {group.distinct(renamed->second), group.distinct(renamed->second)};
 }
 
-bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
-    if (options.runs.empty()) return true;
+bool is_chosen(ChosenRuns& chosen, const TaskGroup& group, const FigureOptions& options) {
     DescribedRun run{group.policy, {group.setting, short_name(group.setting)}, group.budget};
     if (const auto renamed = options.setting_labels.find(group.setting); renamed != options.setting_labels.end())
         run.settings.push_back(renamed->second);
@@ -108,8 +106,8 @@ bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
     if (group.question_seen)
         run.others.emplace_back("question",
                                 (*group.question_seen ? seen_question_suffix : hidden_question_suffix).substr(2));
-    return std::ranges::any_of(
-        options.runs, [&](const RunChoice& choice) { return RunName(name_of(choice)).match(run).has_value(); });
+    return chosen.contains(group.label(), group.budget,
+                           [&](const RunName& name) { return name.match(run).has_value(); });
 }
 
 std::string score_text(const Estimate& score, std::string (*number_text)(double)) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/statistics/bootstrap.h"
 #include "analysis/statistics/clusters.h"
 #include "analysis/tables/table.h"
@@ -60,8 +61,8 @@ struct GroupNames {
 
 [[nodiscard]] GroupNames names_of(const TaskGroup& group, const FigureOptions& options);
 
-/// Whether `options.runs` is empty or names the group (RunName).
-[[nodiscard]] bool is_chosen(const TaskGroup& group, const FigureOptions& options);
+/// Whether `chosen` contains the group.
+[[nodiscard]] bool is_chosen(ChosenRuns& chosen, const TaskGroup& group, const FigureOptions& options);
 
 /// Formats a mean and its interval, "0.50 [0.30, 0.70]". Scores of one context have no interval.
 [[nodiscard]] std::string score_text(const Estimate& score, std::string (*number_text)(double));

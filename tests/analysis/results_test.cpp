@@ -493,7 +493,12 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     CHECK(table_of(sample.reader(), "results-table", options).rows.size() == 2);
     options.runs = {"h2o"};
     CHECK_THROWS_WITH(table_of(sample.reader(), "results-table", options),
-                      Contains("aperturekv:window=4, full, snapkv"));
+                      Contains("no run 'h2o'. There are aperturekv:window=4, full, snapkv"));
+    for (const char* figure : {"results-table", "results-curves", "results-bars"}) {
+        options.runs = {"snapkv", "snapvk @ 24"};  // the first name is right
+        CHECK_THROWS_WITH(table_of(sample.reader(), figure, options),
+                          Contains("no run 'snapvk @ 24'. Did you mean snapkv @ 24"));
+    }
     options = {};
     options.own = {{"cells", "recall"}};
     CHECK_THROWS_AS(made(sample.reader(), "results-table", options), NothingToShow);
@@ -666,7 +671,8 @@ TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
     CHECK(n_chosen("snapkv, 100 @ 32") == 2);  // a sample's length
     CHECK(n_chosen("H2O, ours, question seen") == 2);
     CHECK_THROWS_WITH(n_chosen("h2o, question see"),
-                      Contains("h2o, question see; they have full, question hidden, full, question seen, h2o"));
+                      Contains("no run 'h2o, question see'. Did you mean h2o, question seen") &&
+                          Contains("There are full, question hidden, full, question seen, h2o"));
 
     SummaryRequest request = summary_request({}, {results, {}});
     request.against = "snapkv, question seen";

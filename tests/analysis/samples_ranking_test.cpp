@@ -41,6 +41,6 @@ TEST_CASE("samples are ranked by the score that is lost, and failed runs come la
     CHECK(column(one, "budget") == Texts(4, "24"));
     CHECK(column(one, "lost") == Texts{"1", "1", "0", "0"});  // right for length 100 only
     CHECK(column(one, "full_score") == Texts(4, "1"));
-    options.runs = {"nothing"};
-    CHECK_THROWS_AS(make_ranking(samples, sample.reader(), options), FigureError);
+    options.runs = {"snapkv @ 24", "nothing"};
+    CHECK_THROWS_WITH(make_ranking(samples, sample.reader(), options), Catch::Matchers::Contains("no run 'nothing'"));
 }
