@@ -44,7 +44,7 @@ Figure make(std::span<const TracePart> parts) {
         panel.x = name_axis(summary.column_setting ? summary.column_setting->title : "", columns, false);
         if (summary.column_setting) panel.x.unit = summary.column_setting->unit;
         panel.y.title = summary.scalar->title;
-        panel.y.unit = summary.scalar->unit;
+        panel.y.unit = summary.unit();
         std::vector<Line> whiskers;
         for (size_t row = 0; row < n_rows; ++row) {
             Bars bars;
@@ -53,7 +53,7 @@ Figure make(std::span<const TracePart> parts) {
             bars.width = group_width / static_cast<double>(n_rows);
             const double offset = (static_cast<double>(row) + 0.5) * bars.width - group_width / 2;
             for (size_t column = 0; column < columns.size(); ++column) {
-                const auto& estimate = summary.cell(block, row, column).estimate;
+                const auto estimate = drawn_estimate(summary, summary.cell(block, row, column));
                 if (!estimate) continue;
                 bars.x.push_back(static_cast<double>(column) + offset);
                 bars.y.push_back(estimate->value);

@@ -110,7 +110,9 @@ Chosen choose(std::span<const TracePart> parts) {
     Chosen chosen{std::move(of_traces.results), {}, {}};
     chosen.request.validity = std::move(of_traces.validity);
     std::vector<Result>& results = chosen.results;
-    chosen.request.scalar = y_scalar_of(options, results).name;
+    const Scalar& scalar = y_scalar_of(options, results);
+    chosen.request.scalar = scalar.name;
+    chosen.request.in_percent = is_in_percent(options, scalar);
     chosen.x = x_axis_of(options, results);
     chosen.request.labels = options.setting_labels;
     chosen.request.columns = chosen.x.setting ? chosen.x.setting->name : "budget";
@@ -201,14 +203,14 @@ Figure make(std::span<const TracePart> parts) {
         panel.x.title = curves.x.title();
         panel.x.unit = curves.x.unit();
         panel.y.title = summary.scalar->title;
-        panel.y.unit = summary.scalar->unit;
+        panel.y.unit = summary.unit();
         if (curves.x.setting && curves.x.is_budget()) {
             panel.x.unit = "entries";
             panel.x.scale = Scale::logarithmic;
         }
         for (size_t row = 0; row < summary.rows.size(); ++row) {
             if (curves.is_rule(row)) {
-                const auto& estimate = summary.cell(block, row, 0).estimate;
+                const auto estimate = drawn_estimate(summary, summary.cell(block, row, 0));
                 if (!estimate) continue;
                 Rule rule;
                 rule.value = estimate->value;
@@ -225,7 +227,7 @@ Figure make(std::span<const TracePart> parts) {
             line.style = styles[row];
             line.series = static_cast<int>(row);
             for (const Point& point : curves.points(block, row)) {
-                const Estimate& estimate = *point.y->estimate;
+                const Estimate estimate = *drawn_estimate(summary, *point.y);
                 line.x.push_back(point.x);
                 line.y.push_back(estimate.value);
                 x_limits.add(point.x);
@@ -305,7 +307,8 @@ FigureDefinition results_curves_figure() {
            "setting with a panel for each value, or none; default: task if there are several",
            {},
            {},
-           "task"}},
+           "task"},
+          unit_option()},
          check});
 }
 

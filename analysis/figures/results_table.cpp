@@ -51,7 +51,7 @@ size_t longest(const Table& table, size_t n_leading, int decimals, bool with_int
 ColorScale color_scale_of(const Table& table, size_t n_leading, const Summary& summary) {
     ColorScale scale;
     scale.title = summary.scalar->title;
-    scale.unit = summary.in_percent ? "%" : summary.scalar->unit;
+    scale.unit = summary.unit();
     scale.min = INFINITY;
     scale.max = -INFINITY;
     for (const Row& row : table.rows)

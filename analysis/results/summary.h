@@ -52,7 +52,7 @@ struct SummaryCell {
 /// Means of a scalar over samples, by the settings of the runs.
 struct Summary {
     const Scalar* scalar = nullptr;
-    bool in_percent = false;                 ///< whether tables for people show per cent instead of fractions
+    bool in_percent = false;                 ///< whether tables for people and drawings show per cent
     std::vector<std::string> extra_columns;  ///< columns of summary_table() after those of the setting
     std::string against;                     ///< label of the reference run's setting
     std::vector<Setting> row_settings;
@@ -71,6 +71,8 @@ struct Summary {
     }
     /// Returns the mean of the row's means; nullopt for one column, or if a cell has no value.
     [[nodiscard]] std::optional<double> mean_of_columns(std::size_t block, std::size_t row) const;
+    /// Returns the unit of tables and drawings: "%" for `in_percent`.
+    [[nodiscard]] std::string unit() const { return in_percent ? "%" : std::string(scalar->unit); }
     /// Returns the row's label: "full", or "snapkv @ 64" for several settings.
     [[nodiscard]] std::string row_label(std::size_t row) const;
     /// Describes samples, comparisons, `mixed` and the verdict in sentences.

@@ -43,6 +43,15 @@ std::vector<LineStyle> styles_of_rows(const Summary& summary, std::span<const Re
     return run_styles(looks);
 }
 
+std::optional<Estimate> drawn_estimate(const Summary& summary, const SummaryCell& cell) {
+    std::optional<Estimate> estimate = cell.estimate;
+    if (!estimate || !summary.in_percent) return estimate;
+    for (double* number :
+         {&estimate->mean, &estimate->median, &estimate->value, &estimate->interval.low, &estimate->interval.high})
+        *number *= 100;
+    return estimate;
+}
+
 Panel panel_of_block(const Summary& summary, std::size_t block, std::size_t n_columns) {
     Panel panel;
     panel.row = block / n_columns;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ namespace kvscope::analysis {
 
 /// Returns the colors of the rows: those of their policy settings, or of the rows' numbers if rows are other settings.
 [[nodiscard]] std::vector<LineStyle> styles_of_rows(const Summary& summary, std::span<const Result> results);
+
+/// Returns the mean, median and interval of a cell in Summary::unit(); nullopt if no value is known.
+[[nodiscard]] std::optional<Estimate> drawn_estimate(const Summary& summary, const SummaryCell& cell);
 
 /// Returns a panel with the block's name as title, at its place in a grid of `n_columns` columns.
 [[nodiscard]] Panel panel_of_block(const Summary& summary, std::size_t block, std::size_t n_columns);

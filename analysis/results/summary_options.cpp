@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "analysis/results/verdicts.h"
 #include "analysis/runs/run_name.h"
@@ -29,20 +28,6 @@ const Scalar& shown_scalar(const FigureOptions& options, std::span<const Result>
     return scalar;
 }
 
-/// @throws FigureError for another unit, or for a number without this choice
-std::optional<bool> is_in_percent(const FigureOptions& options, const Scalar& scalar) {
-    const std::string unit = options.own_text("unit", "");
-    if (unit.empty()) return std::nullopt;
-    if (unit != percent && unit != fraction)
-        throw FigureError(fmt::format("--unit is {} or {}, not '{}'", percent, fraction, unit));
-    if (scalar.is_fraction()) return unit == percent;
-    std::vector<std::string> fractions;
-    for (const std::string& name : scalar_names())
-        if (scalar_named(name).is_fraction()) fractions.push_back(name);
-    throw FigureError(fmt::format("--unit applies to scores and shares, but {} is neither; these are {}", scalar.name,
-                                  policies::joined(fractions)));
-}
-
 /// @throws FigureError for an unknown column
 std::vector<std::string> extra_columns(const FigureOptions& options) {
     std::vector<std::string> names = names_in(options.own_text("extra-columns", mean_column));
@@ -57,6 +42,28 @@ std::vector<std::string> extra_columns(const FigureOptions& options) {
 std::string none_is_empty(std::string name) { return name == "none" ? "" : std::move(name); }
 
 }  // namespace
+
+FigureOption unit_option() {
+    return {"unit",
+            "unit of scores and shares: percent or fraction; default: percent for scores, fraction for shares; CSV and "
+            "JSON contain fractions",
+            {percent, fraction},
+            {},
+            percent};
+}
+
+std::optional<bool> is_in_percent(const FigureOptions& options, const Scalar& scalar) {
+    const std::string unit = options.own_text("unit", "");
+    if (unit.empty()) return std::nullopt;
+    if (unit != percent && unit != fraction)
+        throw FigureError(fmt::format("--unit is {} or {}, not '{}'", percent, fraction, unit));
+    if (scalar.is_fraction()) return unit == percent;
+    std::vector<std::string> fractions;
+    for (const std::string& name : scalar_names())
+        if (scalar_named(name).is_fraction()) fractions.push_back(name);
+    throw FigureError(fmt::format("--unit applies to scores and shares, but {} is neither; these are {}", scalar.name,
+                                  policies::joined(fractions)));
+}
 
 std::vector<FigureOption> summary_options() {
     return {
@@ -78,17 +85,12 @@ std::vector<FigureOption> summary_options() {
          "policy setting, or label of a table, with which all others are compared; default: none",
          {},
          {},
-         "full"}};
+         "full"},
+        unit_option()};
 }
 
 std::vector<FigureOption> summary_table_options() {
     std::vector<FigureOption> options = summary_options();
-    options.push_back({"unit",
-                       "unit of scores and shares: percent or fraction; default: percent for scores, fraction for "
-                       "shares; CSV and JSON contain fractions",
-                       {percent, fraction},
-                       {},
-                       percent});
     options.push_back({"extra-columns",
                        "columns after those of the setting: mean (of the row), n (samples), both (mean,n) or none; "
                        "default: mean",

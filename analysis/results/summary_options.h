@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,10 +11,17 @@
 
 namespace kvscope::analysis {
 
-/// Options of figures that show a number in rows, columns and blocks: runs, cells, rows, columns, blocks and against.
+/// Option of figures and tables with numbers that may be fractions.
+[[nodiscard]] FigureOption unit_option();
+/// Returns the choice of unit_option(); nullopt: the default (SummaryRequest::in_percent).
+/// @throws FigureError for another unit, or for a number without this choice
+[[nodiscard]] std::optional<bool> is_in_percent(const FigureOptions& options, const Scalar& scalar);
+
+/// Options of figures that show a number in rows, columns and blocks: runs, cells, rows, columns, blocks, against and
+/// unit.
 [[nodiscard]] std::vector<FigureOption> summary_options();
 
-/// Options of tables: summary_options(), unit and extra-columns.
+/// Options of tables: summary_options() and extra-columns.
 [[nodiscard]] std::vector<FigureOption> summary_table_options();
 
 struct ChosenResults {

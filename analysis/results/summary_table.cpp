@@ -19,7 +19,7 @@ Column real_column(const Scalar& scalar, std::string name, std::string title) {
 
 /// Returns "KL (nats)".
 std::string titled(const Summary& summary) {
-    const std::string_view unit = summary.in_percent ? "%" : summary.scalar->unit;
+    const std::string unit = summary.unit();
     return unit.empty() ? std::string(summary.scalar->title) : fmt::format("{} ({})", summary.scalar->title, unit);
 }
 

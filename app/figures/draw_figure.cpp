@@ -46,7 +46,6 @@ struct ShapePainter {
 
     void operator()(const analysis::Line& line) const {
         cairo_t* cr = canvas.cr;
-        draw_band(line);
         bool begun = false;
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) {
@@ -137,7 +136,15 @@ struct ShapePainter {
     }
 };
 
-/// Draws one shape of a panel. `data` is the panel's data area; the caller sets the clip region.
+/// Draws the bands of all lines, which must not cover another line.
+void draw_bands(const Canvas& canvas, const analysis::Figure& figure, const analysis::Panel& panel, const Box& data) {
+    const ShapePainter painter{canvas, figure, panel, data};
+    for (const analysis::Shape& shape : panel.shapes)
+        if (const auto* line = std::get_if<analysis::Line>(&shape)) painter.draw_band(*line);
+}
+
+/// Draws one shape of a panel without the band of a line. `data` is the panel's data area; the caller sets the clip
+/// region.
 void draw_shape(const Canvas& canvas, const analysis::Figure& figure, const analysis::Panel& panel, const Box& data,
                 const analysis::Shape& shape) {
     std::visit(ShapePainter{canvas, figure, panel, data}, shape);
@@ -320,6 +327,7 @@ void draw_figure(const Canvas& on, const analysis::Figure& figure, const FigureL
         cairo_save(canvas.cr);
         cairo_rectangle(canvas.cr, place.data.x, place.data.y, place.data.width, place.data.height);
         cairo_clip(canvas.cr);
+        draw_bands(canvas, figure, panel, place.data);
         for (const analysis::Shape& shape : panel.shapes) draw_shape(canvas, figure, panel, place.data, shape);
         cairo_restore(canvas.cr);
         draw_axes(canvas, panel, place, map);

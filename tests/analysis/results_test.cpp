@@ -579,8 +579,9 @@ TEST_CASE("results-bars: one bar per row in each group, with its interval", "[re
         if (const auto* line = std::get_if<Line>(&shape)) whiskers.push_back(*line);
     }
     REQUIRE(bars.size() == 3);
-    CHECK(bars["snapkv"].y == std::vector<double>{0.5, 0.75});
-    CHECK(bars["full"].y == std::vector<double>{1, 1});
+    CHECK(bars["snapkv"].y == std::vector<double>{50, 75});
+    CHECK(bars["full"].y == std::vector<double>{100, 100});
+    CHECK(figure.panels[0].y.unit == "%");
     CHECK(bars["aperturekv:window=4"].y.size() == 1);
     for (const auto& [label, of_row] : bars)
         for (const double x : of_row.x) CHECK(std::abs(x - std::round(x)) <= 0.4);
@@ -589,6 +590,11 @@ TEST_CASE("results-bars: one bar per row in each group, with its interval", "[re
     CHECK(figure.panels[0].y.min == 0);
     CHECK(figure.legend.size() == 3);
     CHECK(table_of(sample.reader(), "results-bars", {}).rows.size() == 5);
+    FigureOptions options;
+    options.own = {{"unit", "fraction"}};
+    const Figure fractions = made(sample.reader(), "results-bars", options);
+    CHECK(fractions.panels[0].y.unit.empty());
+    CHECK(fractions.panels[0].y.max < 1.2);
 }
 
 TEST_CASE("results-curves: one curve per policy over the budget, a setting or a number", "[results]") {
@@ -601,14 +607,24 @@ TEST_CASE("results-curves: one curve per policy over the budget, a setting or a 
         throw std::out_of_range(label);
     };
     CHECK(line_called(budgets, "snapkv").x == std::vector<double>{24, 48});
-    CHECK(line_called(budgets, "snapkv").y == std::vector<double>{0.5, 0.75});
+    CHECK(line_called(budgets, "snapkv").y == std::vector<double>{50, 75});
     CHECK(line_called(budgets, "snapkv").low.size() == 2);
-    CHECK(layer_of<Rule>(budgets, 0).value == 1);
+    CHECK(line_called(budgets, "snapkv").high[0] > 50);
+    CHECK(layer_of<Rule>(budgets, 0).value == 100);
+    CHECK(budgets.panels[0].y.unit == "%");
+    options.own = {{"unit", "fraction"}};
+    const Figure fractions = made(sample.reader(), "results-curves", options);
+    CHECK(line_called(fractions, "snapkv").y == std::vector<double>{0.5, 0.75});
+    CHECK(fractions.panels[0].y.unit.empty());
+    options.own = {{"y", "kept_share"}};  // a share, whose default is a fraction, as in tables
+    CHECK(made(sample.reader(), "results-curves", options).panels[0].y.unit.empty());
+    options.own = {{"y", "kept_share"}, {"unit", "percent"}};
+    CHECK(made(sample.reader(), "results-curves", options).panels[0].y.unit == "%");
     options.own = {{"over", "length"}};
     const Figure lengths = made(sample.reader(), "results-curves", options);
     CHECK(line_called(lengths, "snapkv @ 24").x == std::vector<double>{100, 200});
-    CHECK(line_called(lengths, "snapkv @ 24").y == std::vector<double>{1, 0});
-    CHECK(line_called(lengths, "full").y == std::vector<double>{1, 1});
+    CHECK(line_called(lengths, "snapkv @ 24").y == std::vector<double>{100, 0});
+    CHECK(line_called(lengths, "full").y == std::vector<double>{100, 100});
     const Table numbers = table_of(sample.reader(), "results-curves", options);
     CHECK(real(cell(numbers, 0, "x")) == 100);
     options.own = {{"over", "kept_share"}, {"y", "score"}};

@@ -204,6 +204,24 @@ TEST_CASE("SVG: a text drawn before does not change the band around a line") {
     CHECK(band_of(figure) == alone);
 }
 
+TEST_CASE("SVG: bands are drawn before all lines, so that the band of one line covers no other line") {
+    Figure figure = test::map_figure(1, 1, 3);
+    figure.panels[0].shapes.clear();
+    for (const double y : {0.2, 0.3}) {
+        Line line;
+        line.x = {0, 1};
+        line.y = {y, y};
+        line.low = {y - 0.1, y - 0.1};
+        line.high = {y + 0.1, y + 0.1};
+        line.style.color = Rgb{1, 2, 3};
+        figure.panels[0].shapes.emplace_back(line);
+    }
+    const std::string svg = render_svg(figure, {});
+    const std::string stroke = "stroke:rgb(0.392157%";  // 1 of 255
+    REQUIRE(svg.find(stroke) != std::string::npos);
+    CHECK(svg.rfind("fill-opacity:0.2") < svg.find(stroke));
+}
+
 TEST_CASE("text that is invalid in UTF-8 or XML gives a valid file") {
     Figure figure = test::map_figure(2, 2, 3);
     const std::string bad("\xff caf\xc3\xa9 \x01 <&> \xe4", 15);

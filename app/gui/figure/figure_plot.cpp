@@ -363,9 +363,12 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
     list->PushClipRect(frame.min, frame.max, true);
     if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
     if (!drawing.look.small && !has_map(panel)) draw_grid_lines(theme, frame, list);
+    const auto weight_of = [&](size_t shape) { return drawing.look.weight ? drawing.look.weight(index, shape) : 1; };
+    for (size_t s = 0; s < panel.shapes.size(); ++s)
+        draw_band(theme, figure, panel.shapes[s], frame, weight_of(s), list);
     for (const bool accented : {false, true}) {  // draw accented shapes last, above the others
         for (size_t s = 0; s < panel.shapes.size(); ++s) {
-            const float weight = drawing.look.weight ? drawing.look.weight(index, s) : 1;
+            const float weight = weight_of(s);
             if ((weight > 1) != accented) continue;
             const auto pyramid = drawing.prepared.pyramids.find({index, s});
             const HeatMap* map = pyramid == drawing.prepared.pyramids.end()

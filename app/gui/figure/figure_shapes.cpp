@@ -120,7 +120,7 @@ struct ShapePainter {
         draw_map(shape.x_begin, shape.x_end, shape.y_begin, shape.y_end, colors);
     }
 
-    void operator()(const analysis::Line& line) const {
+    void draw_band(const analysis::Line& line) const {
         const ImVec4 color = adapt_line_color_to_theme(line.style.color, theme);
         for (size_t i = 0; i + 1 < line.low.size() && i + 1 < line.high.size(); ++i) {
             if (std::isnan(line.low[i]) || std::isnan(line.low[i + 1])) continue;
@@ -128,6 +128,9 @@ struct ShapePainter {
                                 place(line.x[i + 1], line.low[i + 1]), place(line.x[i], line.low[i]),
                                 packed(color, 0.2f * alpha()));
         }
+    }
+
+    void operator()(const analysis::Line& line) const {
         std::vector<ImVec2> points;
         const auto flush = [&] {
             if (points.size() > 1) draw_styled_polyline(theme, line.style, thinned(points), weight, list);
@@ -250,6 +253,12 @@ void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, 
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list) {
     std::visit(ShapePainter{theme, figure, map, frame, weight, list}, shape);
+}
+
+void draw_band(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const PlotFrame& frame,
+               float weight, ImDrawList* list) {
+    if (const auto* line = std::get_if<analysis::Line>(&shape))
+        ShapePainter{theme, figure, nullptr, frame, weight, list}.draw_band(*line);
 }
 
 float top_of_label(const PlotFrame& frame, float line, float height) {

@@ -23,9 +23,14 @@ struct PlotFrame {
     [[nodiscard]] double y_at(float pixel) const;
 };
 
-/// @param map levels of detail, if the shape is a map @param weight see FigureLook::weight
+/// Draws a shape without the band of a line. @param map levels of detail, if the shape is a map @param weight see
+/// FigureLook::weight
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
+
+/// Draws the band of a line; nothing for other shapes. The bands of a panel precede its shapes, to cover no line.
+void draw_band(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const PlotFrame& frame,
+               float weight, ImDrawList* list);
 
 void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points,
                           float weight, ImDrawList* list);
