@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/results/questions_of_samples.h"
 #include "app/results/unusable_file.h"
 #include "trace/records/records.h"
 
@@ -21,6 +22,7 @@ struct Imported {
     std::vector<std::string> left_out;           ///< messages about files and samples that cannot be used
     std::vector<std::string> notes;              ///< further messages
     std::map<std::string, std::string> digests;  ///< SHA-256 of each file that was read, by its path
+    analysis::QuestionsOfSamples questions;      ///< "" for samples of equal names whose questions differ
 };
 
 /// Problems of the samples of one file. Only the first is reported in full.

@@ -207,6 +207,12 @@ std::string name_of_data(const Config& config) {
     return name;
 }
 
+void add_question(analysis::QuestionsOfSamples& questions, const trace::ResultRow& row, std::string question) {
+    if (question.empty()) return;
+    const auto [place, is_new] = questions.try_emplace({row.sample_id, row.question_seen != 0}, question);
+    if (!is_new && place->second != question) place->second.clear();
+}
+
 /// A sample's score in metrics.json.
 struct StoredScore {
     std::string metric, scored_as;
@@ -377,6 +383,7 @@ void read_kvpress_folder(const fs::path& folder, Imported& imported) {
             row.scored_as = scorer->scored_as;
             row.score = scorer->score(row.prediction, answers);
         }
+        add_question(imported.questions, row, predictions.text(i, "question"));
         run.rows.push_back(std::move(row));
     }
     if (!problems.empty()) {

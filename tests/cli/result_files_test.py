@@ -138,6 +138,15 @@ class Read(ProgramTest):
         self.assertIn("program (kvpress, lm-eval)", row["differs"])
         self.assertIn("question", row["differs"])
 
+    def test_questions(self):
+        for folder in (DATA / "kvpress").iterdir():
+            with self.subTest(folder.name):
+                self.made("import", folder, "-o", "questions.h5", "--force")
+                with open(folder / "predictions.csv", encoding="utf-8", newline="") as file:
+                    expected = sorted((row["predicted_answer"], row["question"]) for row in csv.DictReader(file))
+                ranking = csv_rows(self.made("export", "questions.h5", "--ranking", "samples", "--format", "csv").stdout)
+                self.assertEqual(sorted((row["answer"], row["question"]) for row in ranking), expected)
+
     def test_a_second_import(self):
         command = ("import", DATA / "kvpress", "-o", "again.h5")
         self.made(*command)

@@ -28,13 +28,15 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// Returns a recipe with the contents of the files, so that the same command finds its complete output.
+/// Returns a recipe with the digests of the files, so that the same command finds its complete output, and with the
+/// questions.
 std::string recipe_of(const results::Imported& imported, const std::string& metric) {
     nlohmann::ordered_json recipe;
     recipe["imported"] = nlohmann::ordered_json::array();
     for (const auto& [file, digest] : imported.digests)
         recipe["imported"].push_back({{"file", fs::path(file).filename().string()}, {"sha256", digest}});
     if (!metric.empty()) recipe["metric"] = metric;
+    if (!imported.questions.empty()) recipe["questions"] = analysis::json_of_questions(imported.questions);
     return recipe.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
