@@ -11,6 +11,7 @@
 #include "analysis/ranking.h"
 #include "analysis/results/questions_of_samples.h"
 #include "analysis/results/result.h"
+#include "analysis/results/settings.h"
 #include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_name.h"
 #include "analysis/runs/task_scores.h"
@@ -105,10 +106,11 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
 }
 
 Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<std::string> tasks = reader.result_tasks();
     RankingRows rows(SubjectTable(
         "samples", "Samples and prompts ranked by the score that a run loses against the full run",
         {Column{"policy", "Policy", ""}, Column{"budget", "Budget", ""}, Column{"task", "Task", ""},
-         Column{"subset", "Subset", ""}, Column{"sample", "Sample", ""},
+         Column{"subset", title_of_subset(tasks.size() == 1 ? tasks.front() : ""), ""}, Column{"sample", "Sample", ""},
          Column{"length", "Length", "tokens", ColumnType::integer}, Column{"depth", "Depth", "", ColumnType::real, 2},
          Column{"score", "Score", "", ColumnType::real, 3},
          Column{"full_score", "Score of full", "", ColumnType::real, 3},
@@ -123,7 +125,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
         if (!results.empty()) add_samples(rows, task, results, subjects, questions, chosen, options);
         has_results |= !results.empty();
     };
-    for (const std::string& task : reader.result_tasks()) add(task, reader.results(task), {});
+    for (const std::string& task : tasks) add(task, reader.results(task), {});
     if (!has_results)
         add(std::string(trace::schema::root::prompt_results), rows_of_prompts(reader), recorded_runs(reader));
     if (!has_results)

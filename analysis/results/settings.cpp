@@ -47,6 +47,13 @@ SettingValue value_of_json(const nlohmann::json& value) {
     return named_value(value.dump());
 }
 
+/// Returns the task of all results; "" if they have several.
+std::string only_task(std::span<const Result> results) {
+    if (results.empty()) return "";
+    const std::string& task = results.front().task;
+    return std::ranges::all_of(results, [&](const Result& result) { return result.task == task; }) ? task : "";
+}
+
 using Parameters = std::map<std::string, SettingValue>;
 
 Parameters parameters_of(const std::string& parameters_json) {
@@ -78,6 +85,8 @@ std::optional<Setting> parameter_setting(const std::string& wanted, std::span<co
 
 }  // namespace
 
+std::string title_of_subset(std::string_view task) { return task == "timing" ? "New tokens" : "Subset"; }
+
 Setting setting_named(std::string_view name, std::span<const Result> results,
                       const std::map<std::string, std::string>& labels) {
     const std::vector<Setting> settings = {
@@ -88,7 +97,8 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
          }},
         {"budget", "Budget", "", false, true, budget_value},
         {"task", "Task", "", false, false, [](const Result& result) { return named_value(result.task); }},
-        {"subset", "Subset", "", false, false, [](const Result& result) { return named_value(result.row.subset); }},
+        {"subset", title_of_subset(only_task(results)), "", false, false,
+         [](const Result& result) { return named_value(result.row.subset); }},
         {"length", "Length", "tokens", false, false,
          [](const Result& result) {
              const int64_t length = result.row.length;

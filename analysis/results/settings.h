@@ -41,6 +41,9 @@ struct Setting {
 [[nodiscard]] Setting setting_named(std::string_view name, std::span<const Result> results,
                                     const std::map<std::string, std::string>& labels = {});
 
+/// Returns the heading of the setting `subset` in tables of the task.
+[[nodiscard]] std::string title_of_subset(std::string_view task);
+
 /// Returns what RunName::match() returns. @param labels new labels of policy settings (FigureOptions::setting_labels)
 [[nodiscard]] std::optional<std::set<std::string>> match_name(const RunName& name, const Result& result,
                                                               const std::map<std::string, std::string>& labels);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analysis/runs/run_style.h"
+#include "common/lower_case.h"
 
 namespace kvscope::analysis {
 
@@ -56,8 +57,9 @@ Panel panel_of_block(const Summary& summary, std::size_t block, std::size_t n_co
     Panel panel;
     panel.row = block / n_columns;
     panel.column = block % n_columns;
-    if (summary.block_setting)
-        panel.title = fmt::format("{} {}", summary.block_setting->title, summary.blocks[block].label);
+    if (!summary.block_setting) return panel;
+    const std::string &title = summary.block_setting->title, &label = summary.blocks[block].label;
+    panel.title = lower_case(label).ends_with(lower_case(title)) ? label : title + " " + label;  // "8 new tokens"
     return panel;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "analysis/results/summary_drawing.h"
 #include "analysis/results/summary_options.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/results/verdicts.h"
@@ -565,6 +566,18 @@ TEST_CASE("a mark that more than two numbers would share is omitted", "[results]
     CHECK(ranks({2, 1, 2, 2, 3}) == std::vector{other, best, other, other, other});
     CHECK(ranks({1, 1, 2, 3}) == std::vector{best, best, second, other});
     CHECK(ranks({1, 1, 1, 2}) == std::vector{other, other, other, other});
+}
+
+TEST_CASE("timing grids have numbers of new tokens, not subsets", "[results]") {
+    auto results = results_of(rows_of({{"snapkv", 16, {1, 2}}}), "timing");
+    for (Result& result : results) result.row.subset = "8 new tokens";
+    const SummaryRequest request{.scalar = "kl", .rows = {"policy", "subset"}, .blocks = "subset"};
+    const Summary summary = summarize(results, request);
+    CHECK(summary.row_settings.at(1).title == "New tokens");
+    CHECK(panel_of_block(summary, 0, 1).title == "8 new tokens");
+    CHECK(summary_table(summary).columns.at(0).name == "subset");  // for programs
+    for (Result& result : results) result.task = "ruler";
+    CHECK(panel_of_block(summarize(results, request), 0, 1).title == "Subset 8 new tokens");
 }
 
 TEST_CASE("results-bars: one bar per row in each group, with its interval", "[results]") {

@@ -791,6 +791,13 @@ class Timing(ProgramTest):
         self.assertEqual(done.returncode, 0)
         rows = csv_rows(self.path("one.csv").read_text())
         self.assertEqual({row["subset"] for row in rows}, {"4 new tokens", "8 new tokens"})
+        for name, command in (("inspect", ("inspect", "one.h5")), ("ranking", ("export", "one.h5", "--ranking", "samples"))):
+            said = self.made(*command).stdout
+            with self.subTest(name):
+                self.assertIn("New tokens", said)
+                self.assertNotIn("Subset", said)
+        self.made("export", "one.h5", "--figure", "results-table", "--cells", "step_s", "--rows", "subset", "-o", "one.md")
+        self.assertIn("|New tokens", self.path("one.md").read_text())
         table = csv_rows(self.made("inspect", "one.h5", "--format", "csv").stdout)
         self.assertEqual({row["n"] for row in table}, {"1"})
         self.refuses(1, ["timing has no scores"], "export", "one.h5", "--figure", "task-scores", "-o", "scores.csv")
