@@ -19,12 +19,10 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr const char* missing = "–";
-
-SettingValue named_value(std::string label) { return {label.empty() ? missing : std::move(label), {0, 0}}; }
+SettingValue named_value(std::string label) { return {label.empty() ? unknown_label : std::move(label), {0, 0}}; }
 
 SettingValue number_value(double number, std::string label) {
-    if (std::isnan(number)) return {missing, {1, 0}};
+    if (std::isnan(number)) return {unknown_label, {1, 0}};
     return {std::move(label), {0, number}, number};
 }
 
@@ -79,7 +77,7 @@ std::optional<Setting> parameter_setting(const std::string& wanted, std::span<co
     return Setting{name, name, "", true, true, [by_json, name](const Result& result) -> SettingValue {
                        const Parameters& parameters = by_json->at(result.row.parameters_json);
                        const auto found = parameters.find(name);
-                       return found == parameters.end() ? SettingValue{missing, {1, 0}} : found->second;
+                       return found == parameters.end() ? SettingValue{unknown_label, {1, 0}} : found->second;
                    }};
 }
 

@@ -16,6 +16,9 @@
 
 namespace kvscope::analysis {
 
+/// SettingValue::label of an unknown value.
+inline constexpr const char* unknown_label = "–";
+
 /// One value of a setting.
 struct SettingValue {
     std::string label;

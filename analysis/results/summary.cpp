@@ -231,7 +231,7 @@ struct ListOrder {
 /// Values of a setting, each once. Empty texts, and the dash of an empty setting, are "unknown".
 class Values {
  public:
-    void add(std::string_view value) { values_.emplace(value.empty() || value == "–" ? unknown : value); }
+    void add(std::string_view value) { values_.emplace(value.empty() || value == unknown_label ? unknown : value); }
     void add(const Values& others) { values_.insert(others.values_.begin(), others.values_.end()); }
     [[nodiscard]] bool differ() const { return values_.size() > 1; }
     [[nodiscard]] std::string text() const { return fmt::format("{}", fmt::join(values_, ", ")); }

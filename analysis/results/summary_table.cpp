@@ -65,10 +65,20 @@ std::string rivals_of(const Summary& summary, size_t block, size_t row) {
 }
 
 /// Returns the labels of block and row.
-std::vector<Cell> leading_cells(const Summary& summary, size_t block, size_t row) {
+std::vector<Cell> leading_labels(const Summary& summary, size_t block, size_t row) {
     std::vector<Cell> cells;
     if (summary.block_setting) cells.emplace_back(summary.blocks[block].label);
     for (const SettingValue& value : summary.rows[row]) cells.emplace_back(value.label);
+    return cells;
+}
+
+/// Returns no text for an unknown value, as programs expect.
+Cell known_label(const Cell& label) { return label == Cell(unknown_label) ? Cell() : label; }
+
+/// Returns the known labels of block and row.
+std::vector<Cell> leading_cells(const Summary& summary, size_t block, size_t row) {
+    std::vector<Cell> cells = leading_labels(summary, block, row);
+    std::ranges::transform(cells, cells.begin(), known_label);
     return cells;
 }
 
@@ -125,7 +135,7 @@ Table summary_table(const Summary& summary) {
     }
     for (size_t block = 0; block < summary.blocks.size(); ++block)
         for (size_t row = 0; row < summary.rows.size(); ++row) {
-            Row line{leading_cells(summary, block, row), true, rivals_of(summary, block, row)};
+            Row line{leading_labels(summary, block, row), true, rivals_of(summary, block, row)};
             bool has_rows = false;
             for (size_t column = 0; column < summary.columns.size(); ++column) {
                 const SummaryCell& cell = summary.cell(block, row, column);
@@ -188,7 +198,7 @@ Table summary_numbers(const Summary& summary) {
                     std::ranges::move(cells, std::back_inserter(line.cells));
                 };
                 add(leading_cells(summary, block, row));
-                if (summary.column_setting) add({summary.columns[column].label});
+                if (summary.column_setting) add({known_label(summary.columns[column].label)});
                 const Estimate estimate = cell.estimate.value_or(Estimate());
                 add({static_cast<int64_t>(estimate.n), static_cast<int64_t>(estimate.n_clusters)});
                 if (cell.estimate)

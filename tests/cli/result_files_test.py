@@ -216,7 +216,9 @@ class Read(ProgramTest):
                 self.made("import", folder, "-o", "length.h5", "--force")
                 self.assertEqual({row["length"] for row in tables_of(self.path("length.h5"))["ruler"]}, {0})
         self.made("export", "length.h5", "--figure", "results-table", "--rows", "length", "-o", "length.csv")
-        self.assertEqual({row["length"] for row in csv_rows(self.path("length.csv").read_text())}, {"–"})
+        self.assertEqual({row["length"] for row in csv_rows(self.path("length.csv").read_text())}, {""})
+        self.made("export", "length.h5", "--figure", "results-table", "--rows", "policy", "--columns", "length", "-o", "length.json")
+        self.assertEqual({row["length"] for row in json.loads(self.path("length.json").read_text())}, {None})
         ranking = csv_rows(self.made("export", "length.h5", "--ranking", "samples", "--format", "csv").stdout)
         self.assertEqual({row["length"] for row in ranking}, {""})
         for seed in "1e30", "18446744073709551616", "0.5":
