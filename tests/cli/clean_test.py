@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+from program import HF_MODEL, NEEDS_ENGINE, PROGRAM, TEXT, ProgramTest
 
 RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
 
@@ -115,6 +115,31 @@ class DiskLimit(ProgramTest):
         self.assertIn("predicted size of the trace: 45.6 kB", rows.stderr)  # 12 rows
         self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "much")
         self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "0")
+
+    def test_a_disk_with_too_little_space(self):
+        disk = self.path("disk")
+        disk.mkdir()
+        mount = ("unshare", "--mount", "--map-root-user", "sh", "-c", 'mount -t tmpfs -o size="$1" none "$0" && shift && "$@"', str(disk))
+        if subprocess.run((*mount, "64k", "true"), capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.write_prompts("space.jsonl", 6)
+        command = [PROGRAM, "run", str(self.path("space.jsonl")), *map(str, RUNS)]
+        done = subprocess.run((*mount, "200k", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"t\.h5 needs about \d+ kB, but its disk has only 20\d kB free: free some space, .*--record rows")
+        self.assertNotIn("predicted size", done.stderr)
+        needed = int(re.search(r"needs about (\d+) kB", done.stderr)[1])
+        # A trace that is extended needs only the rest.
+        self.write_prompts("space.jsonl", 3)
+        self.made(*command[1:], "-o", "three.h5")
+        self.write_prompts("space.jsonl", 6)
+        copy = ("sh", "-c", 'cp "$0" "$1" && shift && "$@"', str(self.path("three.h5")), str(disk / "t.h5"))
+        size = f"{self.path('three.h5').stat().st_size // 1024 + 50}k"
+        done = subprocess.run((*mount, size, *copy, *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertLess(int(re.search(r"needs about (\d+) kB more, but its disk has only", done.stderr)[1]), 0.8 * needed)
+        done = subprocess.run((*mount, "4m", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_prediction_is_near_the_size(self):
         self.path("near").mkdir()

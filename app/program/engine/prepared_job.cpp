@@ -394,6 +394,7 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
         const bool is_begun = std::filesystem::exists(trace::part_folder_of(output), error);
         const auto found = trace::check_output_state(output, prepared.recipe, prepared.options);
         const bool is_extension = found == trace::OutputState::resumable && !is_begun;
+        if (found != trace::OutputState::complete) require_free_space(prepared, model);
         if (found != trace::OutputState::absent && !is_extension)
             return;  // an existing trace shows that the memory suffices
     }

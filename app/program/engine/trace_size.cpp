@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include "analysis/tables/table_format.h"
 #include "engine/common/engine_error.h"
@@ -80,6 +82,35 @@ void require_trace_within_limit(const PreparedJob& prepared, const engine::Model
         analysis::format_bytes(bytes), analysis::format_bytes(limit),
         stores_only_rows(prepared.job) ? ""
                                        : fmt::format(", --record rows (about {})", analysis::format_bytes(of_rows))));
+}
+
+void require_free_space(const PreparedJob& prepared, const engine::Model& model) {
+    namespace fs = std::filesystem;
+    const fs::path output = trace::resolve_output_links(prepared.job.output);
+    const fs::path part = trace::part_folder_of(output);
+    std::error_code error;
+    const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
+    const fs::space_info space = fs::space(folder, error);
+    if (error) return;  // the writer reports a folder that cannot be used
+    const double predicted = predicted_trace_bytes(prepared, model);
+    double stored = 0;
+    const auto add_file = [&](const fs::path& file) {
+        std::error_code unknown_size;
+        const auto bytes = fs::file_size(file, unknown_size);
+        if (!unknown_size) stored += static_cast<double>(bytes);
+    };
+    // With --force, the writer removes the files of a folder that it does not resume.
+    for (fs::directory_iterator entry(part, error), end; !error && entry != end; entry.increment(error))
+        if (entry->path().filename() != trace::part_file_name_of_base_trace()) add_file(entry->path());
+    if (prepared.n_prompts_there > 0) add_file(output);
+    const double needed = std::max(predicted - stored, 0.0);
+    const auto free = static_cast<double>(space.available);
+    if (needed <= free) return;
+    throw engine::RunError(
+        fmt::format("the trace {} needs about {}{}, but its disk has only {} free: free some space, name an output on "
+                    "another disk, or use fewer prompts, policies or budgets{}",
+                    output.string(), analysis::format_bytes(needed), stored > 0 ? " more" : "",
+                    analysis::format_bytes(free), stores_only_rows(prepared.job) ? "" : ", or --record rows"));
 }
 
 void require_prompt_within_limit(const PreparedJob& prepared, const engine::Model& model, const trace::Writer& writer,

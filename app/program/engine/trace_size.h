@@ -17,6 +17,11 @@ namespace kvscope::program {
 /// @throws engine::UsageError with both sizes if the predicted size exceeds the job's `most_disk_bytes`
 void require_trace_within_limit(const PreparedJob& prepared, const engine::Model& model);
 
+/// Checks that the file system of the output can store the rest of the job: its predicted size without the bytes of
+/// the folder that it resumes and of the trace that it extends.
+/// @throws engine::RunError with both sizes if there is less free space
+void require_free_space(const PreparedJob& prepared, const engine::Model& model);
+
 /// Call before each prompt. Finished prompts stay in the folder of the unfinished trace.
 /// @throws engine::RunError if the folder and the predicted bytes of the prompt exceed the job's `most_disk_bytes`
 void require_prompt_within_limit(const PreparedJob& prepared, const engine::Model& model, const trace::Writer& writer,
