@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "analysis/drawing/short_label.h"
 #include "analysis/runs/model_in_words.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/runs/run_style.h"
+#include "common/hidden_question.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -53,10 +58,41 @@ std::string setting_called(const std::string& name) {
     }
 }
 
-/// Finds runs by recorded label, user label, policy, policy with parameters, or number. The number comes last, because
-/// a label may be a number.
-std::vector<size_t> runs_called(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
-                                const std::string& name) {
+/// Finds runs by a label of tables of results, such as "snapkv @ 64, question seen" or "demo: snapkv @ 64".
+std::vector<size_t> runs_with_label_of_results(const trace::Reader& reader, int prompt, const std::string& text) {
+    const std::vector<trace::RunAttributes>& runs = reader.runs(prompt);
+    const RunName name(text);
+    std::vector<std::pair<std::string, std::string>> others = {
+        {"question",
+         std::string((reader.prompt(prompt).query_aware ? seen_question_suffix : hidden_question_suffix).substr(2))}};
+    if (reader.has_model()) {
+        others.emplace_back("model", reader.model().name);
+        others.emplace_back("dtype", reader.model().dtype);
+    }
+    std::vector<size_t> found;
+    for (size_t j = 0; j < runs.size(); ++j) {
+        DescribedRun run{runs[j].policy, {}, "all", "", others};
+        for (const std::string& label : {recorded_or_default_label(runs[j]), runs[j].given_label}) {
+            const std::string setting(policies::label_without_budget(label));
+            if (!label.empty()) run.settings.push_back(setting.empty() ? label : setting);
+            if (!setting.empty()) run.budget = label.substr(setting.size() + std::string_view(" @ ").size());
+        }
+        const std::filesystem::path& path = reader.path();
+        for (const std::string& trace : {path.stem().string(), path.string()}) {
+            run.trace = trace;
+            if (!name.match(run)) continue;
+            found.push_back(j);
+            break;
+        }
+    }
+    return found;
+}
+
+/// Finds runs by recorded label, user label, policy, policy with parameters, number, or label of results. The number
+/// follows the labels of runs, because a label may be a number.
+std::vector<size_t> runs_called(const trace::Reader& reader, int prompt, const std::string& name) {
+    const std::string trace = reader.path().string();
+    const std::vector<trace::RunAttributes>& runs = reader.runs(prompt);
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
         if (policies::same_run_label(recorded_or_default_label(runs[j]), name)) found.push_back(j);
@@ -76,18 +112,20 @@ std::vector<size_t> runs_called(const std::string& trace, const std::vector<trac
     }
     if (!found.empty()) return found;
     if (const auto number = as_number(name); number && *number < runs.size()) return {*number};
+    found = runs_with_label_of_results(reader, prompt, name);
+    if (!found.empty()) return found;
     const std::string meant = run_meant(runs, name);
     throw FigureError(fmt::format("{}: there is no run '{}' in this prompt{} {}", trace, name,
                                   meant.empty() ? "; there are" : "." + meant + " There are", known_runs(runs)));
 }
 
-std::vector<size_t> runs_of(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
-                            const RunChoice& choice) {
-    if (const auto* name = std::get_if<std::string>(&choice)) return runs_called(trace, runs, *name);
+std::vector<size_t> runs_of(const trace::Reader& reader, int prompt, const RunChoice& choice) {
+    if (const auto* name = std::get_if<std::string>(&choice)) return runs_called(reader, prompt, *name);
+    const std::vector<trace::RunAttributes>& runs = reader.runs(prompt);
     const int place = std::get<int>(choice);
     if (place >= 0 && static_cast<size_t>(place) < runs.size()) return {static_cast<size_t>(place)};
-    throw FigureError(
-        fmt::format("{}: there is no run {} in this prompt; there are {}", trace, place, known_runs(runs)));
+    throw FigureError(fmt::format("{}: there is no run {} in this prompt; there are {}", reader.path().string(), place,
+                                  known_runs(runs)));
 }
 
 std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbers, int n, const char* what) {
@@ -134,7 +172,7 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
     const std::vector<trace::RunAttributes>& runs = reader.runs(options.prompt);
     std::set<int> chosen;
     for (const RunChoice& choice : options.runs) {
-        const std::vector<size_t> called = runs_of(reader.path().string(), runs, choice);
+        const std::vector<size_t> called = runs_of(reader, options.prompt, choice);
         size_t n_finished = 0;
         for (const size_t j : called) {
             if (!finished(runs[j])) continue;

@@ -102,6 +102,23 @@ TEST_CASE("runs are chosen by a policy with its parameters, in any notation") {
     CHECK_THROWS_AS(chosen_runs(reader, of_runs({"aperturekv:qd=perhaps"})), FigureError);
 }
 
+TEST_CASE("a run is chosen by a label of tables of results, and by the trace's name") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"h2o", 20}, {"aperturekv:qd=off", 40}});
+    const trace::Reader reader = stored.reader();
+    const bool is_seen = reader.prompt(0).query_aware;
+    const std::string question = is_seen ? "question seen" : "question hidden";
+    const std::string trace = reader.path().stem().string();
+    CHECK(chosen_runs(reader, of_runs({"h2o @ 40, " + question})) == std::vector{1});
+    CHECK(chosen_runs(reader, of_runs({"h2o, " + question + " @ 20"})) == std::vector{2});
+    CHECK(chosen_runs(reader, of_runs({"aperturekv:qd=false, " + question})) == std::vector{3});
+    CHECK(chosen_runs(reader, of_runs({trace + ": h2o @ 20"})) == std::vector{2});
+    CHECK(chosen_runs(reader, of_runs({trace + ": h2o @ 20, " + question})) == std::vector{2});
+    CHECK(chosen_runs(reader, of_runs({"full, " + question})) == std::vector{0});
+    for (const std::string& name : {std::string("h2o @ 40, ") + (is_seen ? "question hidden" : "question seen"),
+                                    std::string("other: h2o @ 20"), "h2o @ 41, " + question})
+        CHECK_THROWS_WITH(chosen_runs(reader, of_runs({name})), Catch::Contains("there is no run '" + name + "'"));
+}
+
 TEST_CASE("a run is chosen by its recorded or its given label") {
     const SampleTrace sample;
     const auto readers = renamed_sample(sample, {"snapkv 16=SnapKV=small"});
