@@ -370,6 +370,22 @@ class Export(ProgramTest):
         done = self.made("export", "two.h5", "--figure", "all", "-o", "all-first.csv")
         self.assertEqual(done.stderr.count(said), 1)
 
+    def test_a_prompt_is_chosen_by_name(self):
+        self.path("a.txt").write_text("The first of two prompts.")
+        self.path("b.txt").write_text("The second of two prompts, which is longer.")
+        for name, files in ("ab.h5", "ab"), ("ba.h5", "ba"):
+            self.make_trace(name, *(f"-f={file}.txt" for file in files), "--policy", "h2o", "--budget", "4", prompt=None)
+        figure = ("--figure", "retention", "--force", "-o")
+        self.made("export", "ab.h5", *figure, "number.csv", "--prompt", 1)
+        for text in "b", "b.txt":
+            with self.subTest(text):
+                self.made("export", "ab.h5", *figure, "name.csv", "--prompt", text)
+                self.assertEqual(self.path("name.csv").read_bytes(), self.path("number.csv").read_bytes())
+        self.made("export", "ab.h5", "ba.h5", *figure, "both.svg", "--prompt", "b")  # the numbers differ
+        self.assertIn("ab: prompt 1 (b), one of 2; ba: prompt 0 (b), one of 2", self.path("both.svg").read_text())
+        self.refuses(2, ["ab.h5: there is no prompt 'c'.", "There are 0 (a), 1 (b)"], "export", "ab.h5", *figure, "no.csv", "--prompt", "c")
+        self.refuses(2, ["there is no prompt 2"], "export", "ab.h5", *figure, "no.csv", "--prompt", 2)
+
     def test_heads_and_columns(self):
         rows = csv_rows(self.export("query-similarity", "csv", "--head", "1,3", "--layer", 1).decode())
         similarity = self.prompt["full/query_similarity"][1]

@@ -21,6 +21,7 @@
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_validators.h"
+#include "app/cli/prompt_numbers.h"
 #include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
@@ -39,8 +40,7 @@ struct Arguments {
     std::vector<std::string> figures;
     std::string ranking;
     std::string program;  ///< whose result files are written
-    std::vector<std::string> runs;
-    std::vector<std::string> renames;
+    std::vector<std::string> runs, renames;
     std::string layers;
     std::string heads;
     std::string tokens;
@@ -52,6 +52,8 @@ struct Arguments {
     size_t top = 0;  ///< number of rows of a ranking; 0 for all
     OutputFormat format;
     const CLI::Option* prompt = nullptr;
+    std::string prompt_text = "0";
+    std::vector<int> prompts;                     ///< number of the chosen prompt in each trace
     std::vector<const CLI::Option*> of_pictures;  ///< options without effect on tables
     std::vector<const CLI::Option*> of_figures;   ///< options without effect on rankings
     std::vector<const CLI::Option*> of_rankings;  ///< options without effect on figures
@@ -75,19 +77,19 @@ std::vector<std::string> names_of(const std::vector<fs::path>& traces) {
     return names;
 }
 
-std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader>& readers,
-                                                 const std::vector<fs::path>& traces,
+std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader>& readers, const Arguments& arguments,
                                                  const analysis::FigureOptions& options) {
     std::vector<analysis::TracePart> parts;
     for (const auto& reader : readers) parts.push_back({&reader, options});
     if (parts.size() == 1) return parts;
     std::vector<std::vector<trace::RunAttributes>> runs;
-    for (const auto& reader : readers) {
-        const bool has_prompt = options.prompt >= 0 && options.prompt < reader.n_prompts();
-        runs.push_back(has_prompt ? reader.runs(options.prompt) : std::vector<trace::RunAttributes>());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const int prompt = parts[i].options.prompt = arguments.prompts[i];
+        const bool has_prompt = prompt >= 0 && prompt < readers[i].n_prompts();
+        runs.push_back(has_prompt ? readers[i].runs(prompt) : std::vector<trace::RunAttributes>());
     }
     const auto styles = analysis::run_styles_of_traces(runs);
-    const auto names = names_of(traces);
+    const auto names = names_of(arguments.traces);
     for (size_t i = 0; i < parts.size(); ++i) {
         parts[i].name = names[i];
         parts[i].styles = styles[i];
@@ -96,9 +98,9 @@ std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader
 }
 
 std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Reader>& readers,
-                                                     const std::vector<fs::path>& traces,
+                                                     const Arguments& arguments,
                                                      const analysis::FigureOptions& chosen) {
-    if (readers.size() == 2) return parts_of_traces(readers, traces, chosen);
+    if (readers.size() == 2) return parts_of_traces(readers, arguments, chosen);
     const trace::Reader& reader = readers.front();
     std::vector<analysis::RunChoice> choices = chosen.runs;
     if (readers.size() == 1 && choices.size() == 1) {  // one name, such as a policy, can name both runs
@@ -204,9 +206,12 @@ void check_traces(const std::vector<fs::path>& traces) {
 }
 
 /// Checks that at least one of the traces has the chosen runs. The figures of the other traces omit them.
-void require_known_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+void require_known_runs(const std::vector<trace::Reader>& readers, const std::vector<int>& prompts,
+                        analysis::FigureOptions options) {
     std::exception_ptr failure;
-    for (const auto& reader : readers) {
+    for (size_t i = 0; i < readers.size(); ++i) {
+        const trace::Reader& reader = readers[i];
+        options.prompt = prompts[i];
         if (!reader.result_tasks().empty()) return;  // figures of scores choose their own runs
         if (reader.n_prompts() == 0) continue;
         try {
@@ -220,17 +225,19 @@ void require_known_runs(const std::vector<trace::Reader>& readers, const analysi
 }
 
 /// Checks prompt, layers, heads and runs. Without this check, `all` would omit figures instead of reporting an error.
-void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options,
+void check_ranges(const std::vector<trace::Reader>& readers, const std::vector<int>& prompts,
+                  const analysis::FigureOptions& options,
                   const std::vector<const analysis::FigureDefinition*>& definitions) {
-    for (const auto& reader : readers) {
+    for (size_t i = 0; i < readers.size(); ++i) {
+        const trace::Reader& reader = readers[i];
         if (reader.n_prompts() == 0) continue;
-        analysis::check_prompt(reader, options.prompt);
+        analysis::check_prompt(reader, prompts[i]);
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
     }
     const bool name_settings =
         std::ranges::all_of(definitions, [](const auto* definition) { return definition->runs_are_settings; });
-    if (!options.runs.empty() && !name_settings) require_known_runs(readers, options);
+    if (!options.runs.empty() && !name_settings) require_known_runs(readers, prompts, options);
 }
 
 class FigureOfTraces {
@@ -247,8 +254,8 @@ class FigureOfTraces {
             nothing_ = "the figure does not depend on the run";
             return;
         }
-        parts_ = is_difference_ ? parts_of_difference(readers, arguments.traces, options)
-                                : parts_of_traces(readers, arguments.traces, options);
+        parts_ = is_difference_ ? parts_of_difference(readers, arguments, options)
+                                : parts_of_traces(readers, arguments, options);
     }
 
     figures::Exported exported() const {
@@ -497,8 +504,9 @@ std::function<int()> declare(CLI::App& app) {
                    "Several figures, and "
                    "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf")
         ->type_name("FILE");
-    arguments->prompt =
-        app.add_option("--prompt", arguments->options.prompt, "Prompt number, from 0")->capture_default_str();
+    arguments->prompt = app.add_option("--prompt", arguments->prompt_text, "Prompt, by number from 0, or by name")
+                            ->type_name("PROMPT")
+                            ->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option("--rename", arguments->renames,
@@ -560,7 +568,9 @@ std::function<int()> declare(CLI::App& app) {
             arguments->options.setting_labels = analysis::new_labels_of_settings(readers, arguments->renames);
             readers = analysis::rename_runs(readers, arguments->renames);
         }
-        check_ranges(readers, arguments->options, definitions);
+        arguments->prompts = prompt_numbers(readers, arguments->prompt_text);
+        arguments->options.prompt = arguments->prompts.front();
+        check_ranges(readers, arguments->prompts, arguments->options, definitions);
         say_prompts(*arguments, readers, definitions);
         if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
         export_one(*arguments, readers, *definitions.front());
