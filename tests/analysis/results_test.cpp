@@ -709,7 +709,7 @@ TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
     std::vector<std::string> rows_shown, policies_shown;
     for (size_t row = 0; row < with_new_labels.rows.size(); ++row) rows_shown.push_back(with_new_labels.row_label(row));
     for (const Row& row : summary_table(with_new_labels).rows)
-        policies_shown.push_back(std::get<std::string>(row.cells.front()));
+        policies_shown.push_back(std::get<kvscope::SharedText>(row.cells.front()));
     CHECK_THAT(rows_shown, Catch::Matchers::UnorderedEquals(std::vector<std::string>{
                                "full, question seen", "full, question hidden", "SnapKV (Q)", "snapkv, question hidden",
                                "H2O, question seen", "H2O, question hidden"}));
