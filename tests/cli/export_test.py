@@ -374,7 +374,7 @@ class Export(ProgramTest):
         self.path("a.txt").write_text("The first of two prompts.")
         self.path("b.txt").write_text("The second of two prompts, which is longer.")
         for name, files in ("ab.h5", "ab"), ("ba.h5", "ba"):
-            self.make_trace(name, *(f"-f={file}.txt" for file in files), "--policy", "h2o", "--budget", "4", prompt=None)
+            self.make_trace(name, *(f"--prompt-file={file}.txt" for file in files), "--policy", "h2o", "--budget", "4", prompt=None)
         figure = ("--figure", "retention", "--force", "-o")
         self.made("export", "ab.h5", *figure, "number.csv", "--prompt", 1)
         for text in "b", "b.txt":
