@@ -1,6 +1,7 @@
 #include "analysis/runs/run_name.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -103,7 +104,7 @@ bool ChosenRuns::contains(const std::string& label, const std::string& budget,
                           const std::function<bool(const RunName&)>& has_name) {
     if (names_.empty()) return true;
     labels_.insert(label);
-    with_budgets_.insert(label + " @ " + budget);
+    with_budgets_.insert(budget == "all" ? label : label + " @ " + budget);
     bool is_chosen = false;
     for (size_t i = 0; i < names_.size(); ++i) {
         if ((is_chosen && are_known_[i]) || !has_name(names_[i])) continue;
@@ -117,9 +118,13 @@ void ChosenRuns::require_known() const {
     if (unknown == are_known_.end()) return;
     const std::string& text = texts_[static_cast<size_t>(unknown - are_known_.begin())];
     const auto& labels = text.find('@') == std::string::npos ? labels_ : with_budgets_;
-    const std::vector<std::string> known(labels.begin(), labels.end());
+    std::vector<std::string> similar(labels.begin(), labels.end());
+    std::set<std::string> policies_of_runs;
+    for (const std::string& label : labels_) policies_of_runs.insert(label.substr(0, label.find_first_of(":,")));
+    for (const std::string& policy : policies_of_runs)
+        if (!labels.contains(policy)) similar.push_back(policy);
     throw FigureError(fmt::format("the results have no run '{}'.{} There are {}", text,
-                                  policies::did_you_mean(text, known), policies::joined(known)));
+                                  policies::did_you_mean(text, similar), fmt::join(labels, "; ")));
 }
 
 }  // namespace kvscope::analysis

@@ -494,7 +494,9 @@ TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results
     CHECK(table_of(sample.reader(), "results-table", options).rows.size() == 2);
     options.runs = {"h2o"};
     CHECK_THROWS_WITH(table_of(sample.reader(), "results-table", options),
-                      Contains("no run 'h2o'. There are aperturekv:window=4, full, snapkv"));
+                      Contains("no run 'h2o'. There are aperturekv:window=4; full; snapkv"));
+    options.runs = {"aprturekv"};
+    CHECK_THROWS_WITH(table_of(sample.reader(), "results-table", options), Contains("Did you mean aperturekv?"));
     for (const char* figure : {"results-table", "results-curves", "results-bars"}) {
         options.runs = {"snapkv", "snapvk @ 24"};  // the first name is right
         CHECK_THROWS_WITH(table_of(sample.reader(), figure, options),
@@ -701,7 +703,7 @@ TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
     CHECK(n_chosen("H2O, ours, question seen") == 2);
     CHECK_THROWS_WITH(n_chosen("h2o, question see"),
                       Contains("no run 'h2o, question see'. Did you mean h2o, question seen") &&
-                          Contains("There are full, question hidden, full, question seen, h2o"));
+                          Contains("There are full, question hidden; full, question seen; h2o"));
 
     FigureOptions renamed;
     renamed.setting_labels = {{"snapkv, question seen", "SnapKV (Q)"}, {"h2o", "H2O"}, {"snapkv @ 32", "not a row"}};
