@@ -8,7 +8,9 @@
 #include "engine/device/tensor_functions.h"
 #include "engine/model/operations.h"
 #include "engine/model/product.h"
+#include "kernels/stored_number_products.h"
 #include "kernels/threads/team.h"
+#include "kernels/weight_format.h"
 
 namespace kvscope::engine {
 namespace {
@@ -25,24 +27,67 @@ void over_rows(int64_t n_rows, const Body& body) {
 
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
-/// Multiplies in blocks of W's rows, to avoid a full f32 copy of a large vocabulary's weights.
-at::Tensor times(const at::Tensor& y, const Matrix& weight) {
-    at::Tensor sum;
-    for (int64_t row = 0; row < weight.rows(); row += rows_at_once) {
-        const int64_t n = std::min(rows_at_once, weight.rows() - row);
-        const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.numbers(row, n)));
-        sum = sum.defined() ? sum.add_(part) : part;
-    }
-    return sum;
+/// Returns rows [first, first + n) in f32. Large weights are converted in blocks, because a full f32 copy may not fit.
+at::Tensor rows_of(const Matrix& weight, int64_t first, int64_t n) {
+    const at::Tensor numbers = weight.numbers(first, n);
+    if (numbers.scalar_type() == at::kFloat) return numbers;
+    at::Tensor converted = at::empty(numbers.sizes(), at::kFloat);
+    kernels::expand_weights({.format = kernels::WeightFormat::bf16,
+                             .n_rows = n,
+                             .in = weight.columns(),
+                             .rows = numbers.const_data_ptr(),
+                             .out = converted.data_ptr()});
+    return converted;
 }
 
+/// Calls body(first, n) for blocks of rows that are in one part of the weight, so that plain numbers are not copied.
+template <class Body>
+void over_blocks(const Matrix& weight, const Body& body) {
+    int64_t first = 0;
+    for (const Matrix::Part& part : weight.parts())
+        for (const int64_t end = first + part.rows; first < end; first += std::min(rows_at_once, end - first))
+            body(first, std::min(rows_at_once, end - first));
+}
+
+/// Returns y W, (n, columns), without a transposed copy of W. Sums over blocks of rows have smaller rounding errors.
+at::Tensor times(const at::Tensor& y, const Matrix& weight) {
+    constexpr int64_t columns_together = 64, rows_together = 128;
+    const int64_t n = y.size(0), columns = weight.columns();
+    at::Tensor sums = at::zeros({n, columns}, at::kFloat);
+    const float* factors = y.const_data_ptr<float>();
+    float* out = sums.data_ptr<float>();
+    over_blocks(weight, [&](int64_t first, int64_t n_rows) {
+        const at::Tensor numbers = weight.numbers(first, n_rows);
+        const auto* data = static_cast<const char*>(numbers.const_data_ptr());
+        const size_t bytes = numbers.element_size();
+        const auto add = [&](int64_t begin, int64_t end, int) {
+            const int64_t width = end - begin;
+            std::vector<float> sum(static_cast<size_t>(n * width));
+            for (int64_t row = 0; row < n_rows; row += rows_together) {
+                std::fill(sum.begin(), sum.end(), 0.0f);
+                kernels::add_weighted({.dtype = weight.type(),
+                                       .data = data + static_cast<size_t>(row * columns + begin) * bytes,
+                                       .stride = columns,
+                                       .n = std::min(rows_together, n_rows - row),
+                                       .width = static_cast<int>(width)},
+                                      factors + first + row, weight.rows(), static_cast<int>(n), sum.data());
+                for (int64_t i = 0; i < n; ++i)
+                    for (int64_t c = 0; c < width; ++c)
+                        out[i * columns + begin + c] += sum[static_cast<size_t>(i * width + c)];
+            }
+        };
+        kernels::over_parts(kernels::threads(), columns, columns_together, add);
+    });
+    return sums;
+}
+
+/// Returns x W^T, (n, rows).
 at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
+    if (weight.type() == kernels::DType::f32) return engine::product(x, weight, {}, at::kFloat);
     std::vector<at::Tensor> parts;
-    for (int64_t row = 0; row < weight.rows(); row += rows_at_once) {
-        const at::Tensor part = weight.numbers(row, std::min(rows_at_once, weight.rows() - row));
-        parts.push_back(engine::product(x, part.to(at::kFloat).contiguous()));
-    }
-    return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
+    over_blocks(weight,
+                [&](int64_t first, int64_t n) { parts.push_back(engine::product(x, rows_of(weight, first, n))); });
+    return at::cat(parts, 1);
 }
 
 class WeightProduct : public torch::autograd::Function<WeightProduct> {

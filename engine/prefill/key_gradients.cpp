@@ -75,13 +75,15 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
     for (int64_t begin = 0; begin < n; begin += logit_rows_at_once) {
         progress.throw_if_stopped();
         const int64_t rows = std::min(logit_rows_at_once, n - begin);
-        at::Tensor next = at::empty({rows, 1}, at::kLong);
-        for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
         at::Tensor x = residual.narrow(0, begin, rows).detach();
         x.set_requires_grad(true);
+        const at::Tensor logits = model.logits(x);
         // In f32, the derivative p - 1 would lose all digits if the probability p is close to 1.
-        const at::Tensor loss = -at::log_softmax(model.logits(x).to(at::kDouble), -1).gather(1, next);
-        const auto found = torch::autograd::grad({loss}, {x}, {at::full_like(loss, 1.0 / static_cast<double>(n))});
+        at::Tensor slopes = at::softmax(logits.detach(), -1, at::kDouble);
+        for (int64_t i = 0; i < rows; ++i)
+            slopes.data_ptr<double>()[i * slopes.size(1) + ids[static_cast<size_t>(begin + i + 1)]] -= 1.0;
+        const at::Tensor of_logits = slopes.div_(static_cast<double>(n)).to(at::kFloat);
+        const auto found = torch::autograd::grad({logits}, {x}, {of_logits});
         gradient.narrow(0, begin, rows).copy_(found[0]);
     }
     return gradient;
