@@ -41,18 +41,20 @@ Table make_white_space_visible(Table table) {
     return table;
 }
 
-void RankingRows::add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells) {
+void RankingRows::add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells,
+                      double second_key) {
     table_.add(pair, std::move(cells));
     of_.push_back(of);
-    keys_.push_back(key);
+    keys_.emplace_back(key, second_key);
 }
 
 Ranking RankingRows::take() {
     std::vector<size_t> order(keys_.size());
     std::iota(order.begin(), order.end(), size_t{0});
+    const auto precedes = [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a > b; };
     std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) {
-        if (std::isnan(keys_[y])) return !std::isnan(keys_[x]);
-        return keys_[x] > keys_[y];
+        if (precedes(keys_[x].first, keys_[y].first)) return true;
+        return !precedes(keys_[y].first, keys_[x].first) && precedes(keys_[x].second, keys_[y].second);
     });
     Ranking ranking{table_.take(), {}};
     std::vector<Row> rows;

@@ -70,20 +70,22 @@ class RankingRows {
  public:
     explicit RankingRows(SubjectTable table) : table_(std::move(table)) {}
 
-    /// @param key sorted in descending order, NaN last; rows with equal keys keep their order
+    /// @param key sorted in descending order, NaN last
     /// @param cells as in SubjectTable::add
-    void add(const RankedSubject& of, double key, std::vector<Cell> cells) {
-        add({of.subject, of.subject}, of, key, std::move(cells));
+    /// @param second_key sorts rows with equal keys in the same way; rows with two equal keys keep their order
+    void add(const RankedSubject& of, double key, std::vector<Cell> cells, double second_key = 0) {
+        add({of.subject, of.subject}, of, key, std::move(cells), second_key);
     }
     /// Adds a row about a pair. @param of item that a click on the row selects
-    void add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells);
+    void add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells,
+             double second_key = 0);
 
     [[nodiscard]] Ranking take();
 
  private:
     SubjectTable table_;
     std::vector<RankedSubject> of_;
-    std::vector<double> keys_;
+    std::vector<std::pair<double, double>> keys_;
 };
 
 }  // namespace kvscope::analysis

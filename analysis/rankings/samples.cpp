@@ -84,8 +84,9 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
     size_t sample = results.size();  // the sample of `question` and `name`
     for (size_t i = 0; i < results.size(); ++i) {
         const GroupCells& group = groups[settings.rows[i].group];
-        if (!group.is_chosen) continue;
         const trace::ResultRow& row = results[i];
+        const bool is_compared = row.policy != full_policy || !options.runs.empty();
+        if (!is_compared || !group.is_chosen) continue;
         const auto control = full.find(settings.rows[i].sample);
         const double full_score = control == full.end() ? trace::ResultRow::unknown : score_of(*control->second);
         const double score = score_of(row);
@@ -101,7 +102,8 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
             cells_of(group.label, group.budget, shared_task, row.subset, name,
                      row.length > 0 ? Cell(row.length) : Cell(), known_cell(row.depth), known_cell(score),
                      known_cell(full_score), known_cell(lost), known_cell(row.kl), question, expected, answer_text(row),
-                     control == full.end() ? SharedText() : answer_text(*control->second), cause_in_words(row)));
+                     control == full.end() ? SharedText() : answer_text(*control->second), cause_in_words(row)),
+            row.kl);
     }
 }
 
@@ -133,7 +135,11 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
             fmt::format("{}: the trace has no samples or prompts; `kvscope eval` and `kvscope run` make such a trace",
                         reader.path().string()));
     chosen.require_known();
-    return rows.take();
+    Ranking ranking = rows.take();
+    if (ranking.table.rows.empty())
+        throw NothingToShow(fmt::format("{}: the full run is the only one, so that no run can be compared with it",
+                                        reader.path().string()));
+    return ranking;
 }
 
 }  // namespace
@@ -142,7 +148,9 @@ FigureDefinition samples_figure() {
     FigureDefinition definition = define_ranking<make>(
         "samples", "Samples and prompts",
         "Samples of a task, or prompts, ranked by the score that a run loses against the full run, or without a score "
-        "by KL(full ‖ run), with question, expected answer and answers",
+        "by KL(full ‖ run), with question, expected answer and answers. Equal scores are ranked by KL; rows of the "
+        "full "
+        "run are listed only if chosen",
         {{"runs", names_of_results_help}});
     definition.is_of_prompt = [](const FigureOptions&) { return false; };
     definition.runs_are_settings = true;

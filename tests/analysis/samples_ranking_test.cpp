@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "analysis/ranking.h"
 #include "tests/analysis/sample_figures.h"
@@ -27,7 +28,8 @@ TEST_CASE("samples are ranked by the score that is lost, and failed runs come la
     const SampleTrace sample;
     const FigureDefinition& samples = ranking_definition("samples");
     const Ranking all = make_ranking(samples, sample.reader(), {});
-    CHECK(all.table.rows.size() == sample.reader().results("niah").size());
+    CHECK(all.table.rows.size() == 3 * 4);  // without the rows of full
+    CHECK(std::ranges::count(column(all.table, "policy"), "full") == 0);
     const Texts lost = column(all.table, "lost");
     CHECK(std::ranges::is_sorted(Texts(lost.begin(), lost.end() - 1), std::greater()));
     CHECK(lost.front() == "1");
@@ -43,4 +45,39 @@ TEST_CASE("samples are ranked by the score that is lost, and failed runs come la
     CHECK(column(one, "full_score") == Texts(4, "1"));
     options.runs = {"snapkv @ 24", "nothing"};
     CHECK_THROWS_WITH(make_ranking(samples, sample.reader(), options), Catch::Matchers::Contains("no run 'nothing'"));
+    options.runs = {"full"};
+    CHECK(column(make_ranking(samples, sample.reader(), options).table, "policy") == Texts(4, "full"));
+}
+
+TEST_CASE("samples with equal scores are ranked by KL, the largest first, in all tasks together", "[rankings]") {
+    const trace::sample::TemporaryFolder folder;
+    const auto write = [&](const std::string& file, const std::vector<std::string>& policies) {
+        trace::Writer writer(folder / file, trace::sample::recipe, {.generator = "sample"});
+        trace::sample::write_parts(writer);
+        for (const std::string task : {"a", "b"}) {
+            std::vector<trace::ResultRow> rows;
+            for (int i = 0; i < 3; ++i) {
+                for (const std::string& policy : policies) {
+                    trace::ResultRow row;
+                    row.sample_id = task + std::to_string(i);
+                    row.policy = policy;
+                    row.parameters_json = "{}";
+                    row.budget = policy == "full" ? 100 : 24;
+                    row.score = policy == "full" || i == 0 ? 1 : 0;
+                    row.kl = policy == "full" ? NAN : i + (task == "b" ? 0.5 : 0);
+                    rows.push_back(row);
+                }
+            }
+            if (task == "a") rows.back().kl = NAN;
+            writer.write_results(task, 0, rows);
+        }
+        writer.finish();
+    };
+    write("t.h5", {"full", "snapkv"});
+    const FigureDefinition& samples = ranking_definition("samples");
+    const Table table = make_ranking(samples, trace::Reader(folder / "t.h5"), {}).table;
+    CHECK(column(table, "sample") == std::vector<std::string>{"b2", "b1", "a1", "a2", "b0", "a0"});
+    write("full.h5", {"full"});
+    CHECK_THROWS_WITH(make_ranking(samples, trace::Reader(folder / "full.h5"), {}),
+                      Catch::Matchers::Contains("the full run is the only one"));
 }
