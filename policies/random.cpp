@@ -16,11 +16,14 @@ uint64_t mixed(uint64_t number) {
 /// A score depends on seed, prompt, layer, row and position alone, so that the order of layers does not matter.
 class Random : public ScoringPolicy {
  public:
-    explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}
+    explicit Random(const ParameterValues& values)
+        : ScoringPolicy(values),
+          seed_(static_cast<uint64_t>(values.integer("seed"))),
+          shared_(values.boolean("shared")) {}
 
     void begin(const RunContext& context) override {
         ScoringPolicy::begin(context);
-        state_ = mixed(context.seed);
+        state_ = mixed(context.seed + seed_);
         for (int32_t token : context.token_ids) state_ = mixed(state_ ^ static_cast<uint32_t>(token));
     }
 
@@ -42,6 +45,7 @@ class Random : public ScoringPolicy {
     }
 
  private:
+    uint64_t seed_;
     bool shared_;
     uint64_t state_ = 0;
 };
@@ -62,6 +66,10 @@ Definition random_definition() {
                 boolean_parameter("shared", false,
                                   "Whether all heads of all layers keep the same random tokens, for comparison with "
                                   "policies that select whole tokens."),
+                integer_parameter(
+                    "seed", 0, {.low = 0},
+                    "Number that is added to the seed of the run (option --seed). A range compares several "
+                    "draws in one trace."),
                 granularity_parameter(),
                 key_positions_parameter(),
             },

@@ -4,6 +4,7 @@
 import csv
 import io
 import itertools
+import json
 import unittest
 
 import h5py
@@ -131,6 +132,31 @@ class Results(ProgramTest):
         self.refuses(1, ["no complete run has a value of score"], *export, "--cells", "score")
         self.refuses(2, ["results-table does not use --prompt; it uses --run"], *export, "--prompt", 1)
         self.refuses(2, ["samples does not use --prompt; it uses --run"], "export", "t.h5", "--ranking", "samples", "--prompt", 1)
+
+    def test_seeds_of_random(self):
+        seeds = ["1", "2", "3", "4", "5"]
+        for command, scalar in ((("run", "texts"), "kl"),
+                                (("eval", "--task", "niah", "--lengths", 100, "--depths", 0.5, "--samples", 2), "score")):
+            self.made(*command, "-m", HF_MODEL, "--policy", "random:seed=1-5", "--budget", 16, "-n", 4, "--dtype", "f32", "-t", 1,
+                      "-o", "seeds.h5", "--force")
+            with h5py.File(self.folder / "seeds.h5") as trace:
+                (table,) = trace["results"].values()
+                rows = [row for row in table[:] if text(row["policy"]) == "random"]
+            values = {seed: [row[scalar] for row in rows if json.loads(text(row["parameters_json"]))["seed"] == int(seed)]
+                      for seed in seeds}
+            if scalar == "kl":
+                self.assertEqual(len({tuple(kl) for kl in values.values()}), 5)  # all select other entries
+            figure = ("export", "seeds.h5", "--figure", "results-table", "--cells", scalar, "--run", "random", "-o", "seeds.csv",
+                      "--force")
+            self.made(*figure, "--rows", "seed")
+            found = list(csv.DictReader(io.StringIO(self.path("seeds.csv").read_text())))
+            self.assertEqual([row["seed"] for row in found], seeds)
+            for row in found:
+                self.assertEqual(int(row["n"]), len(values[row["seed"]]))
+                self.assertAlmostEqual(float(row["mean"]), numpy.mean(values[row["seed"]]), places=12)
+            self.made(*figure)
+            policies = [row["policy"] for row in csv.DictReader(io.StringIO(self.path("seeds.csv").read_text()))]
+            self.assertEqual(policies, [f"random:seed={seed}" for seed in seeds])
 
     def test_the_summary_of_a_run(self):
         self.assertIn(f"means over {N} prompts", self.done.stdout)

@@ -25,8 +25,14 @@ TEST_CASE("random: the choice depends only on seed, prompt, layer and head", "[r
     CHECK(drawn("random", other, context) == first);
     CHECK(first[0][0] != first[0][1]);
     CHECK(first[0][0] != first[1][0]);
+    const auto with_parameter = drawn("random:seed=3", cache, context);
+    CHECK(with_parameter != first);
+    CHECK(drawn("random:seed=0", cache, context) == first);
     context.seed = 1;
     CHECK(drawn("random", cache, context) != first);
+    CHECK(drawn("random:seed=2", cache, context) == with_parameter);
+    context.seed = 3;
+    CHECK(drawn("random", cache, context) == with_parameter);
     context.seed = 0;
     const std::vector<int32_t> ids(60, 7);
     context.token_ids = ids;
