@@ -36,7 +36,8 @@ constexpr double curves_mm = 60;
 constexpr size_t most_panels = 24;
 
 struct Scores {
-    std::string task;
+    std::string task;                               ///< or "prompts"
+    std::vector<trace::ResultRow> rows_of_prompts;  ///< rows with scores; empty if `rows` are of a task
     std::span<const trace::ResultRow> rows;
     std::vector<TaskGroup> all_groups;
     std::vector<TaskGroup> groups;              ///< chosen groups by label, then budget; `full` comes first
@@ -63,15 +64,30 @@ std::string short_number(double share) {
     return text;
 }
 
-Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
+/// Sets the rows of the first task, or of the prompts with expected answers if there is no task.
+void read_rows(Scores& scores, const trace::Reader& reader) {
+    constexpr std::string_view of_prompts = trace::schema::root::prompt_results;
     const auto tasks = reader.result_tasks();
-    if (tasks.empty())
-        throw NothingToShow(fmt::format("{}: the trace has no task results; `kvscope eval` makes a trace with results",
-                                        reader.path().string()));
+    scores.task = tasks.empty() ? std::string(of_prompts) : tasks.front();
+    if (!tasks.empty()) {
+        scores.rows = reader.results(scores.task);
+        return;
+    }
+    if (reader.has_results(of_prompts))
+        std::ranges::copy_if(reader.results(of_prompts), std::back_inserter(scores.rows_of_prompts),
+                             [](const trace::ResultRow& row) { return !row.metric.empty(); });
+    scores.rows = scores.rows_of_prompts;
+    if (scores.rows.empty())
+        throw NothingToShow(
+            fmt::format("{}: the trace has no scores; `kvscope eval`, or `kvscope run` on prompts with "
+                        "answers in a JSONL file, makes a trace with scores",
+                        reader.path().string()));
+}
+
+Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
     Scores scores;
-    scores.task = tasks.front();
-    scores.rows = reader.results(scores.task);
+    read_rows(scores, reader);
     if (!scores.rows.empty() && !has_scores(scores.rows))
         throw NothingToShow(fmt::format("{}: the task {} has no scores; the figure results-table shows its times",
                                         reader.path().string(), scores.task));
@@ -375,12 +391,15 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     std::unordered_set<std::string_view> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     const std::vector<std::string> all_verdicts = verdicts(scores.all_groups, Advice::hidden);
-    figure.caption =
-        fmt::format("Mean scores over {} of {}{}. {}", counted(std::ssize(samples), "sample"), scores.task,
-                    source == Source::depths
-                        ? ""
-                        : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
-                    fmt::join(all_verdicts, " "));
+    const bool are_prompts = !scores.rows_of_prompts.empty();
+    const auto n_samples = std::ssize(samples);
+    figure.caption = fmt::format(
+        "Mean scores over {}{}. {}",
+        are_prompts ? counted(n_samples, "prompt") : fmt::format("{} of {}", counted(n_samples, "sample"), scores.task),
+        source == Source::depths
+            ? ""
+            : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
+        fmt::join(all_verdicts, " "));
     if (source != Source::depths) figure.panels.front().note = first_obstacle_to_comparison(scores.all_groups);
     complete_figure(figure, reader, options, {});
     return figure;
@@ -425,7 +444,9 @@ FigureDefinition task_scores_figure() {
     FigureDefinition definition{
         "task-scores",
         "Task scores",
-        "Scores of a `kvscope eval` task by policy and budget, or by needle depth and text length",
+        "Scores of a `kvscope eval` task, or of prompts with answers, by policy and budget, or by needle depth and "
+        "text "
+        "length",
         {{"runs", names_of_results_help},
          {"source",
           "table (default): policies by budgets, with 95 % intervals; curves: scores by budget; depths: maps of text "

@@ -4,9 +4,11 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/results/result.h"
 #include "analysis/runs/rename_runs.h"
 #include "analysis/runs/row_settings.h"
 #include "common/json.h"
@@ -430,6 +432,46 @@ TEST_CASE("task scores: length across, depth down, one map per setting and budge
     options.runs = {"snapkv", "h2o"};
     CHECK_THROWS_WITH(test::made(sample.reader(), "task-scores", options),
                       Catch::Matchers::Contains("no run 'h2o'. There are aperturekv:window=4; full; snapkv"));
+}
+
+TEST_CASE("task scores: prompts with answers are scored like a task", "[task-scores]") {
+    const trace::sample::TemporaryFolder folder;
+    const trace::sample::Options three_prompts{.n_questions = 3};
+    const auto write = [&](const char* file, const std::vector<trace::ResultRow>& rows) {
+        trace::Writer writer(folder / file, trace::sample::recipe, {.generator = "sample"});
+        trace::sample::write_parts(writer, three_prompts);
+        if (!rows.empty()) writer.write_results(trace::schema::root::prompt_results, 0, rows);
+        writer.finish();
+    };
+    write("computed.h5", {});
+    auto rows = rows_of_prompts(trace::Reader(folder / "computed.h5"));
+    write("unscored.h5", rows);
+    CHECK_THROWS_AS(test::made(trace::Reader(folder / "unscored.h5"), "task-scores", {}), NothingToShow);
+    CHECK_THROWS_WITH(test::made(trace::Reader(folder / "computed.h5"), "task-scores", {}),
+                      Catch::Matchers::Contains("prompts with answers in a JSONL file"));
+
+    const std::string without_answer = rows.back().sample_id;
+    std::set<std::string> names;
+    for (trace::ResultRow& row : rows) {
+        names.insert(row.sample_id);
+        if (row.sample_id == without_answer) continue;
+        row.metric = "string_match_part";
+        row.answers_json = "[\"58\"]";
+        row.score = row.policy == "full" || names.size() == 1 ? 1 : 0;
+    }
+    REQUIRE(names.size() == 3);
+    write("scored.h5", rows);
+    const trace::Reader reader(folder / "scored.h5");
+    const Figure figure = test::made(reader, "task-scores", {});
+    CHECK(figure.title == "Scores of prompts");
+    CHECK_THAT(figure.caption, Catch::Matchers::StartsWith("Mean scores over 2 prompts, with"));
+    const Table table = test::table_of(reader, "task-scores", {});
+    REQUIRE(table.rows.size() > 2);
+    CHECK(test::cell(table, 0, "policy") == Cell("full"));
+    CHECK(test::cell(table, 0, "samples") == Cell(int64_t{2}));
+    CHECK(test::cell(table, 0, "score") == Cell(1.0));
+    CHECK(test::cell(table, 1, "samples") == Cell(int64_t{2}));
+    CHECK(test::cell(table, 1, "score") == Cell(0.5));
 }
 
 TEST_CASE("the reason of failed runs is given once per setting and budget", "[task-scores]") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/ranking.h"
+#include "analysis/results/result.h"
 #include "app/gui/view_data/ranked_rows.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
@@ -97,6 +98,53 @@ Cursor drag_in_prompt(DrivenApp& driven, bool to_beside) {
 }
 
 }  // namespace
+
+TEST_CASE("a click on a score of prompts lists the prompts with their answers") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const sample::TemporaryFolder folder;
+    const auto write = [&](const char* file, const std::vector<trace::ResultRow>& rows) {
+        trace::Writer writer(folder / file, sample::recipe, {.generator = "rankings_test"});
+        sample::write_parts(writer, {.n_questions = 3});
+        if (!rows.empty()) writer.write_results(trace::schema::root::prompt_results, 0, rows);
+        writer.finish();
+    };
+    write("computed.h5", {});
+    auto rows = analysis::rows_of_prompts(trace::Reader(folder / "computed.h5"));
+    for (trace::ResultRow& row : rows) {
+        row.metric = "string_match_part";
+        row.answers_json = "[\"the expected answer\"]";
+        row.score = 1;
+    }
+    write("scored.h5", rows);
+    AppOptions options;
+    const bool is_alone = GENERATE(true, false);
+    if (!is_alone) options.traces.push_back(folder / "computed.h5");
+    options.traces.push_back(folder / "scored.h5");
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.settle();
+    const auto set_focus_after_steps = [&](bool returns) {
+        driven.drive([&](ImGuiTestContext& c) { c.EngineIO->ConfigRestoreFocusAfterTests = returns; });
+    };
+    set_focus_after_steps(false);
+    driven.start_by_palette("show task scores");
+    bool is_listed = false;
+    for (float share = 0.25f; share < 0.9f && !is_listed; share += 0.05f) {
+        driven.drive([&](ImGuiTestContext& c) {
+            const ImRect plot = c.GetWindowByRef("//task_scores-1")->Rect();
+            c.MouseMoveToPos({plot.GetCenter().x, plot.Min.y + share * plot.GetHeight()});
+            c.MouseClick();
+            c.Yield(10);
+        });
+        driven.settle();
+        is_listed = driven.shown_text().find("all runs") != std::string::npos;
+    }
+    CHECK(is_listed);
+    std::string text = driven.shown_text();
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    CHECK_THAT(text, Catch::Contains("{Samplesandprompts}only") && Catch::Contains("|prompts||sample,question2|54|"));
+    set_focus_after_steps(true);
+}
 
 TEST_CASE("two steps show the sentences that A lost and B kept", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -17,17 +17,18 @@ constexpr const char* click_hint = "Click to list the samples.";
 class TaskScoresView : public FigureView {
  public:
     TaskScoresView()
-        : FigureView(
-              {"task_scores", "No open trace has task scores. Run a task in the view Run or with `kvscope eval`.",
-               "averaging the scores …", ""},
-              Kind::curves) {}
+        : FigureView({"task_scores",
+                      "No open trace has scores. In the view Run, run a task, or prompts with answers (a JSONL file).",
+                      "averaging the scores …", ""},
+                     Kind::curves) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request;
         request.figure = "task-scores";
         request.options.source = source_;
         for (const auto& document : session.documents()) {
-            if (document->reader()->result_tasks().empty()) continue;
+            const trace::Reader& reader = *document->reader();
+            if (reader.result_tasks().empty() && !reader.has_results(trace::schema::root::prompt_results)) continue;
             if (request.document < 0)
                 request.document = document->id();
             else
@@ -85,9 +86,7 @@ class TaskScoresView : public FigureView {
     /// Shows the samples of the clicked cell, map or curve in the Rankings view.
     static void list_samples(Context& context, const FigureRequest& request, const analysis::Panel& panel,
                              const FigureHit& hit) {
-        // Several traces have one table each.
-        const bool has_table_per_trace = request.n_traces() > 1 && panel.y.title.empty();
-        const size_t trace = has_table_per_trace ? static_cast<size_t>(hit.panel) : 0;
+        const size_t trace = panel.subject.trace;  // a trace without scores has no panel
         if (trace >= request.n_traces()) return;
         WantedSamples wanted{request.trace(trace).document, {}};
         if (hit.row >= 0 && panel.y.title.empty()) {
@@ -136,7 +135,7 @@ class TaskScoresView : public FigureView {
 ViewKind task_scores_view() {
     return {"task_scores",
             "Task scores",
-            "Scores from `kvscope eval` by policy and budget, or by a needle's depth",
+            "Scores of tasks, or of prompts with answers, by policy and budget, or by a needle's depth",
             Dock::center,
             Topic::results,
             make_view<TaskScoresView>,
