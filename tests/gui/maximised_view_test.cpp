@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
@@ -54,6 +55,11 @@ std::filesystem::path write_without_prompts(const std::filesystem::path& path, b
     if (has_scores) writer.write_results("niah", 0, trace::sample::results());
     writer.finish();
     return path;
+}
+
+/// Dear ImGui Test Engine returns the focus to the earlier view after steps, unless this is called with `true`.
+void keep_focus_after_steps(DrivenApp& driven, bool keep) {
+    driven.drive([&](ImGuiTestContext& c) { c.EngineIO->ConfigRestoreFocusAfterTests = !keep; });
 }
 
 ImVec2 size_of(const char* title) { return ImGui::FindWindowByName(title)->Size; }
@@ -130,22 +136,84 @@ TEST_CASE("a maximized view that is closed stays closed, and the other views ret
     CHECK(open_views(driven).size() > 3);
 }
 
-TEST_CASE("a view opened while another view is maximized becomes a tab beside it") {
+TEST_CASE("a view that is opened while another view is maximized comes to the front after all views are restored") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
     driven.settle();
     const auto before = open_views(driven);
-    double_click_tab(driven, "Runs###runs-1");
-    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_D); });
+    double_click_tab(driven, "Retention###retention-1");
+    REQUIRE(open_views(driven) == std::vector<std::string>{"retention-1"});
+    keep_focus_after_steps(driven, true);
+    std::string wanted;
+    SECTION("by a key") {
+        wanted = "difference-1";
+        driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_D); });
+    }
+    SECTION("by a menu") {
+        wanted = "difference-1";
+        driven.drive([](ImGuiTestContext& c) { c.MenuClick("//##MainMenuBar/View/Difference A − B"); });
+    }
+    SECTION("by the palette") {
+        wanted = "cost-1";
+        driven.start_by_palette("show cost");
+    }
+    SECTION("by the palette, which also chooses a ranking") {
+        wanted = "rankings-1";
+        driven.start_by_palette("rank: steps that diverge");
+    }
+    SECTION("by the palette, as a further view") {
+        wanted = "cost-2";
+        driven.start_by_palette("new view: cost");
+    }
+    SECTION("by the picker of views") {
+        wanted = "spectrum-1";
+        driven.drive([](ImGuiTestContext& c) {
+            c.KeyPress(ImGuiKey_V);
+            c.Yield(2);
+            c.KeyCharsReplace("eigen");  // occurs only in its description
+            c.Yield(2);
+            c.KeyPress(ImGuiKey_Enter);
+        });
+    }
+    SECTION("by the maximized view") {
+        wanted = "retention-2";
+        driven.drive([](ImGuiTestContext& c) {
+            c.MouseMoveToPos(c.GetWindowByRef("//retention-1")->Rect().GetCenter());
+            c.MouseClick(ImGuiMouseButton_Right);
+            c.Yield(2);
+            c.ItemClick("//$FOCUSED/Open as new view");
+        });
+    }
+    CHECK(driven.draw_until([&] { return driven.app().focused_view()->id() == wanted; }, 60));
+    CHECK_FALSE(driven.draw_until([&] { return driven.app().focused_view()->id() != wanted; }, 30));
+    const auto front = in_front(driven);
+    CHECK(std::find(front.begin(), front.end(), wanted) != front.end());
+    for (const std::string& view : before) {
+        CAPTURE(view);
+        const auto after = open_views(driven);
+        CHECK(std::find(after.begin(), after.end(), view) != after.end());
+    }
+    if (wanted == "rankings-1") CHECK_THAT(driven.shown_text(), Catch::Contains("Steps that diverge most"));
+    driven.start_by_palette("undo");
+    CHECK(driven.draw_until([&] { return open_views(driven) == before; }, 60));
+    keep_focus_after_steps(driven, false);
+}
+
+TEST_CASE("prompts that are dropped on a maximized view appear in the form") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (!find_view_kind("run")) KVSCOPE_SKIP("this build has no engine");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
     driven.settle();
-    const ImGuiWindow* difference = ImGui::FindWindowByName("Difference###difference-1");
-    REQUIRE(difference);
-    CHECK(difference->DockIsActive);
-    CHECK(difference->DockNode == ImGui::FindWindowByName("Runs###runs-1")->DockNode);
-    driven.start_by_palette("maximize the view");
-    driven.settle();
-    CHECK(open_views(driven) == before);
+    double_click_tab(driven, "Retention###retention-1");
+    std::ofstream(sample.folder / "dropped.txt") << "a text that was dropped";
+    driven.app().open_files({sample.folder / "dropped.txt"});
+    driven.drive([](ImGuiTestContext& c) { c.Yield(30); });
+    REQUIRE(driven.app().focused_view());
+    CHECK(driven.app().focused_view()->id() == "run-1");
+    CHECK_THAT(driven.shown_text(), Catch::Contains("a text that was dropped"));
+    CHECK(driven.app().n_errors() == 0);
 }
 
 TEST_CASE("a trace without prompts shows one view alone until a trace with prompts is opened") {

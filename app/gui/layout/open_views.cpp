@@ -99,10 +99,30 @@ void OpenViews::dock(OpenView& opened) const {
 }
 
 void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
-    if (const ViewKind* found = find_view_kind(kind)) set_state(open_new(*found), state);
+    const ViewKind* found = find_view_kind(kind);
+    if (found) restore_first([this, found, state] { set_state(open_new(*found), state); });
 }
 
-OpenView& OpenViews::show(const ViewKind& kind) {
+void OpenViews::open_after_restoring(const ViewKind& kind) {
+    restore_first([this, &kind] { open(kind); });
+}
+
+void OpenViews::show(const ViewKind& kind, const nlohmann::json& state) {
+    const auto act = [this, &kind, state] {
+        OpenView& shown = show_now(kind);
+        if (!state.is_null()) set_state(shown, state);
+    };
+    const bool is_there = std::ranges::any_of(views_, [&](const auto& view) { return view->kind == &kind; });
+    is_there ? act() : restore_first(act);
+}
+
+void OpenViews::restore_first(std::function<void()> act) {
+    if (!is_maximised()) return act();
+    after_restoring_ = std::move(act);
+    window_.draw_again();
+}
+
+OpenView& OpenViews::show_now(const ViewKind& kind) {
     start_dismissed_ = true;
     in_front_.clear();
     const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
@@ -143,7 +163,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
     start_dismissed_ = true;
     const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
     if (first == views_.end()) {
-        open(kind);
+        open_after_restoring(kind);
         return;
     }
     if (first->get() == focused()) return (*first)->view->start();
@@ -154,7 +174,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
 void OpenViews::show_alone(const ViewKind& kind) {
     const auto first = std::ranges::find_if(views_, [&](const auto& open) { return open->kind == &kind; });
     const bool was_in_front = first != views_.end() && (*first)->focus;
-    OpenView& shown = show(kind);
+    OpenView& shown = show_now(kind);
     if (is_maximised()) {
         if (maximised_ == shown.id()) return;
         wanted_maximised_ = maximised_;  // restores all views first
@@ -219,7 +239,13 @@ void OpenViews::begin_frame() {
         in_front_.clear();
         if (wanted_in_front_) bring_to_front(*std::exchange(wanted_in_front_, nullptr));
     }
+    if (after_restoring_) end_maximised();
     if (is_maximised()) end_maximised_where_due();
+    if (!after_restoring_) return;
+    if (is_settled() && !is_maximised())
+        std::exchange(after_restoring_, nullptr)();
+    else
+        window_.draw_again();
 }
 
 void OpenViews::await_places() { frames_to_settle_ = frames_until_settled; }

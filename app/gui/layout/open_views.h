@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,10 +30,17 @@ class OpenViews {
     [[nodiscard]] const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
     /// Opens another view of this kind as a tab. Reuses a closed view if one was kept.
     OpenView& open(const ViewKind& kind);
-    /// Opens another view with a state from View::save. Does nothing if the kind is unknown.
+    /// Opens another view with a state from View::save. First restores all views if one is maximized. Does nothing if
+    /// the kind is unknown.
     void open(const std::string& kind, const nlohmann::json& state);
-    /// Gives the keyboard to the first view of this kind. Opens a view if there is none. Hides the start cards.
-    OpenView& show(const ViewKind& kind);
+    /// Gives the keyboard to the first view of this kind. Opens a view if there is none. Hides the start cards. First
+    /// restores all views if a view of another kind is maximized.
+    /// @param state settings to load into the view; null: none
+    void show(const ViewKind& kind, const nlohmann::json& state = nullptr);
+    /// Restores all views if one is maximized, and then opens another view of this kind.
+    void open_after_restoring(const ViewKind& kind);
+    /// Whether all views are restored before a view is shown.
+    [[nodiscard]] bool await_restoring() const { return after_restoring_ != nullptr; }
     /// Brings a view to the front and calls one of its commands. A hidden view cannot execute commands.
     void run_command(const std::string& id, const std::string& command);
     /// Brings the tab of this kind to the front once the layout has settled. The keyboard focus does not change.
@@ -43,7 +51,6 @@ class OpenViews {
     void show_alone(const ViewKind& kind);
     void end_alone();
     void end_alone(const ViewKind& kind);
-    void end_maximised();  ///< restores all views in the next frame, if one is maximized
     /// Returns the view that has or last had the keyboard, or nullptr if there is none.
     [[nodiscard]] OpenView* focused() const;
     [[nodiscard]] bool have_keyboard() const;
@@ -92,6 +99,10 @@ class OpenViews {
     [[nodiscard]] static bool is_filled_in(const OpenView& open);
     [[nodiscard]] OpenView& add(const ViewKind& kind, int number);
     [[nodiscard]] OpenView& open_new(const ViewKind& kind);
+    void end_maximised();  ///< restores all views in the next frame, if one is maximized
+    [[nodiscard]] OpenView& show_now(const ViewKind& kind);
+    /// Restores all views if one is maximized, and calls `act` once their places have settled. Otherwise calls it now.
+    void restore_first(std::function<void()> act);
     void give_keyboard(OpenView& view);
     void dock(OpenView& opened) const;
     [[nodiscard]] bool is_taken(const ViewKind& kind, int number) const;
@@ -129,6 +140,7 @@ class OpenViews {
     const ViewKind* wanted_in_front_ = nullptr;  ///< kind of view to bring to the front later; nullptr: none
     std::string alone_next_;                     ///< id of the view to maximize once no other is maximized
     bool is_alone_ = false;                      ///< whether a view is maximized by `show_alone`
+    std::function<void()> after_restoring_;      ///< shows a view after all views are restored; may be empty
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;
     int frames_to_settle_ = 0;

@@ -107,6 +107,10 @@ bool FileOpener::take_prompts(const std::vector<std::filesystem::path>& paths) {
         to_.views.show_alone(*kind);  // the other views have no data
     else
         to_.views.show(*kind);
+    if (to_.views.await_restoring()) {
+        wanted_prompts_ = paths;
+        return true;
+    }
     OpenView* open = nullptr;
     for (const auto& view : to_.views.all())
         if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();

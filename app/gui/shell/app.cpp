@@ -254,7 +254,7 @@ void App::show_wanted_view() {
     session_.wanted_view.clear();
     end_form_alone();
     const bool is_open = std::ranges::any_of(views(), [&](const auto& open) { return open->kind == kind; });
-    is_open ? views_.bring_to_front(*kind) : void(views_.show(*kind));
+    is_open ? views_.bring_to_front(*kind) : views_.show(*kind);
 }
 
 void App::end_form_alone() {
@@ -339,11 +339,7 @@ void App::draw_views() {
     Context context{
         session_, appearance_.theme(), window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     views_.draw(context, picture_);
-    // A view that is opened beside a maximized one would stay behind it.
-    if (view_to_show_ && views_.is_maximised())
-        views_.end_maximised();
-    else if (view_to_show_ && views_.is_settled())
-        views_.show(*std::exchange(view_to_show_, nullptr));
+    if (view_to_show_ && views_.is_settled()) views_.show(*std::exchange(view_to_show_, nullptr));
     if (view_to_show_) window_.draw_again();
     const Document* closed = session_.document(std::exchange(trace_to_close_, -1));
     if (!closed || !autosave_.may_leave()) return;

@@ -95,7 +95,7 @@ void add_rankings(Actions& actions, Session& session, OpenViews& views) {
                      "",
                      0,
                      [&views, &definition] {
-                         views.show(*find_view_kind("rankings")).view->load({{"ranking", definition.name}});
+                         views.show(*find_view_kind("rankings"), {{"ranking", definition.name}});
                      },
                      has_trace(session),
                      {},
@@ -153,7 +153,7 @@ void add_view_actions(const ActionTargets& on) {
         "Open a view…", ImGuiKey_V, [&picker = on.picker] { picker.open(); }, {}, true);
     const auto open_further = [&views](const ViewKind& kind) {
         views.dismiss_start();
-        views.open(kind);
+        views.open_after_restoring(kind);
     };
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }});
