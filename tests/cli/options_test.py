@@ -22,7 +22,7 @@ class Options(ProgramTest):
     def test_numbers_are_decimal_whole_and_in_range(self):
         for number in ("many", "1.5", "0x10", "1e3", "12x", "99999999999999999999", "-99999999999999999999"):
             with self.subTest(number):
-                self.refuses(2, ["--prompt", "a whole number", number], "export", "t.h5", "--prompt", number)
+                self.refuses(2, ["--window", "a whole number", number], "run", "text.txt", "--window", number)
         for number in ("nan", "inf", "1e999", "0x1p3", "wide"):
             with self.subTest(number):
                 self.refuses(2, ["--width", number], "export", "t.h5", "--width", number)
