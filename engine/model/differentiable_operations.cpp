@@ -29,7 +29,7 @@ at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t
 
 /// Returns rows [first, first + n) in f32. Large weights are converted in blocks, because a full f32 copy may not fit.
 at::Tensor rows_of(const Matrix& weight, int64_t first, int64_t n) {
-    const at::Tensor numbers = weight.numbers(first, n);
+    at::Tensor numbers = weight.numbers(first, n);
     if (numbers.scalar_type() == at::kFloat) return numbers;
     at::Tensor converted = at::empty(numbers.sizes(), at::kFloat);
     kernels::expand_weights({.format = kernels::WeightFormat::bf16,
