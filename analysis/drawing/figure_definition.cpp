@@ -50,11 +50,6 @@ void check_number(const std::string& name, const FigureOption& option, const Fig
 
 }  // namespace
 
-std::string name_of(const RunChoice& choice) {
-    const auto* name = std::get_if<std::string>(&choice);
-    return name ? *name : std::to_string(std::get<int>(choice));
-}
-
 std::string FigureOptions::own_text(const std::string& name, const std::string& otherwise) const {
     const auto found = own.find(name);
     return found == own.end() || found->second.empty() ? otherwise : found->second;

@@ -27,7 +27,10 @@ struct NothingToShow : std::runtime_error {
 
 /// Choice of runs: an index in the prompt, or a text with a label, a run number or a policy (for all its runs).
 using RunChoice = std::variant<std::string, int>;
-[[nodiscard]] std::string name_of(const RunChoice& choice);
+[[nodiscard]] inline std::string name_of(const RunChoice& choice) {
+    const auto* name = std::get_if<std::string>(&choice);
+    return name ? *name : std::to_string(std::get<int>(choice));
+}
 
 struct TokenRange {
     int64_t first = 0;

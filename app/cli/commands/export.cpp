@@ -434,27 +434,42 @@ std::vector<std::string> choices_in_figures(const std::string& option) {
     return {choices.begin(), choices.end()};
 }
 
+/// An option of some figures or rankings.
+struct OwnOption {
+    /// By help, in the order of the figures: names of the figures that have it.
+    std::vector<std::pair<std::string, std::vector<std::string>>> meanings;
+    size_t n_figures = 0, n_rankings = 0;
+
+    void add(const std::string& figure, const std::string& help) {
+        const auto known = std::ranges::find(meanings, help, [](const auto& meaning) { return meaning.first; });
+        auto& figures = known == meanings.end() ? meanings.emplace_back(help, std::vector<std::string>()) : *known;
+        figures.second.push_back(figure);
+    }
+    /// Returns "For results-bars, results-table: unit of scores; for answers: …".
+    [[nodiscard]] std::string help() const {
+        std::vector<std::string> texts;
+        for (const auto& [help, figures] : meanings)
+            texts.push_back(fmt::format("{}: {}", fmt::join(figures, ", "), help));
+        return fmt::format("For {}", fmt::join(texts, "; for "));
+    }
+};
+
 /// Declares the options that only some figures or rankings have. The help lists an option's meaning in each of them.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
-    struct Uses {
-        std::vector<std::string> meanings;
-        size_t by_figures = 0;
-    };
-    std::map<std::string, Uses> uses;
+    std::map<std::string, OwnOption> own_options;
     for (const auto& definition : analysis::all_definitions())
         for (const analysis::FigureOption& option : definition.options) {
             if (!option.is_own()) continue;
-            Uses& of = uses[option.name];
-            of.meanings.push_back(fmt::format("{}: {}", definition.name, option.help));
-            of.by_figures += definition.has_drawing() ? 1 : 0;
+            OwnOption& own = own_options[option.name];
+            own.add(definition.name, option.help);
+            ++(definition.has_drawing() ? own.n_figures : own.n_rankings);
         }
-    for (const auto& [name, of] : uses) {
+    for (const auto& [name, own] : own_options) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
-        auto* option = app.add_option_function<std::string>("--" + name, take,
-                                                            fmt::format("For {}", fmt::join(of.meanings, "; for ")));
+        auto* option = app.add_option_function<std::string>("--" + name, take, own.help());
         suggest(option, choices_in_figures(name));
-        if (of.by_figures == of.meanings.size()) arguments.of_figures.push_back(option);
-        if (of.by_figures == 0) arguments.of_rankings.push_back(option);
+        if (own.n_rankings == 0) arguments.of_figures.push_back(option);
+        if (own.n_figures == 0) arguments.of_rankings.push_back(option);
     }
 }
 
