@@ -307,21 +307,6 @@ std::vector<SettingValue> single_values(const Grouping& grouping) {
     return singles;
 }
 
-/// Finds the new label of a row that names several of its settings, "snapkv, question seen". @param run one of the row
-std::optional<Summary::NewLabel> new_label_of(const Result& run, const SummaryRequest& request) {
-    const auto divides_rows = [&](const std::string& name) {
-        return std::ranges::find(request.rows, name) != request.rows.end();
-    };
-    if (!divides_rows("policy")) return std::nullopt;
-    for (const auto& [from, to] : request.labels) {
-        auto named = match_name(RunName(from), run, {});
-        if (!named) continue;
-        named->erase("policy");
-        if (!named->empty() && std::ranges::all_of(*named, divides_rows)) return Summary::NewLabel{to, *named};
-    }
-    return std::nullopt;
-}
-
 /// Whether two cells with rows have different samples. Failed runs and unknown values count as well.
 bool have_other_samples(std::span<const Runs* const> cells) {
     std::set<std::set<std::string_view>> found;
@@ -353,20 +338,12 @@ std::optional<double> Summary::mean_of_columns(size_t block, size_t row) const {
     return sum / static_cast<double>(columns.size());
 }
 
-std::string Summary::label_of_setting(size_t row, size_t setting) const {
-    const auto renamed = new_labels.find(row);
-    const bool is_renamed = renamed != new_labels.end() && row_settings[setting].name == "policy";
-    return is_renamed ? renamed->second.label : rows[row][setting].label;
-}
-
 std::string Summary::row_label(size_t row) const {
     std::string label;
-    const auto renamed = new_labels.find(row);
     for (size_t i = 0; i < rows[row].size(); ++i) {
-        if (renamed != new_labels.end() && renamed->second.named.contains(row_settings[i].name)) continue;
         const bool is_budget = row_settings[i].name == "budget";
         if (i > 0 && is_budget && rows[row][i].label == "all") continue;  // of the full run
-        label += (label.empty() ? "" : is_budget ? " @ " : ", ") + label_of_setting(row, i);
+        label += (i == 0 ? "" : is_budget ? " @ " : ", ") + rows[row][i].label;
     }
     return label;
 }
@@ -436,12 +413,6 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
         for (const size_t block : blocks.places_of(run))
             for (const size_t row : rows.places_of(run))
                 for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
-
-    for (size_t i = 0; i < runs.size(); ++i) {
-        if (request.labels.empty() || runs[i].empty()) continue;
-        const size_t row = i / columns.values.size() % rows.values.size();
-        if (auto label = new_label_of(*runs[i].front(), request)) summary.new_labels[row] = *std::move(label);
-    }
 
     // Rows that divide the samples have other samples by definition.
     const std::set<std::string_view> of_samples = {"task", "subset", "length", "depth", "batch"};

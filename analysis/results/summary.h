@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ struct SummaryRequest {
     std::string columns = {};                        ///< empty: one column
     std::string blocks = {};                         ///< empty: one block
     std::string against = {};                        ///< policy setting with which all others are compared; empty: none
-    std::map<std::string, std::string> labels = {};  ///< FigureOptions::setting_labels
+    std::map<std::string, std::string> labels = {};  ///< new labels of policy settings
     std::string validity = {};                       ///< validity_of_tasks() of all runs, also of those not shown
     std::optional<bool> in_percent = {};             ///< Summary::in_percent; nullopt: only scores
     std::vector<std::string> extra_columns = {"mean"};  ///< Summary::extra_columns
@@ -60,13 +59,7 @@ struct Summary {
     std::optional<Setting> column_setting, block_setting;
     std::vector<std::vector<SettingValue>> rows;  ///< one value per row setting
     std::vector<SettingValue> columns, blocks;    ///< one element if there is no setting
-    /// New label of a row, from SummaryRequest::labels.
-    struct NewLabel {
-        std::string label;            ///< replaces the policy
-        std::set<std::string> named;  ///< settings that the label replaces, too
-    };
-    std::map<std::size_t, NewLabel> new_labels;  ///< by row
-    std::vector<SummaryCell> cells;              ///< shape (blocks, rows, columns)
+    std::vector<SummaryCell> cells;               ///< shape (blocks, rows, columns)
     std::size_t n_comparisons = 0;
     bool has_other_samples = false;  ///< Cells of one column have different samples.
     std::string verdict;             ///< SummaryRequest::validity, if the scalar is a score
@@ -80,8 +73,6 @@ struct Summary {
     [[nodiscard]] std::optional<double> mean_of_columns(std::size_t block, std::size_t row) const;
     /// Returns the unit of tables and drawings: "%" for `in_percent`.
     [[nodiscard]] std::string unit() const { return in_percent ? "%" : std::string(scalar->unit); }
-    /// Returns the label of one of the row's settings; for the policy, the new label if there is one.
-    [[nodiscard]] std::string label_of_setting(std::size_t row, std::size_t setting) const;
     /// Returns the row's label: "full", or "snapkv @ 64" for several settings.
     [[nodiscard]] std::string row_label(std::size_t row) const;
     /// Describes samples, comparisons, `mixed` and the verdict in sentences.

@@ -68,7 +68,7 @@ std::string rivals_of(const Summary& summary, size_t block, size_t row) {
 std::vector<Cell> leading_labels(const Summary& summary, size_t block, size_t row) {
     std::vector<Cell> cells;
     if (summary.block_setting) cells.emplace_back(summary.blocks[block].label);
-    for (size_t i = 0; i < summary.row_settings.size(); ++i) cells.emplace_back(summary.label_of_setting(row, i));
+    for (const SettingValue& value : summary.rows[row]) cells.emplace_back(value.label);
     return cells;
 }
 

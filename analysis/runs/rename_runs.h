@@ -10,14 +10,12 @@ namespace kvscope::analysis {
 
 /// Returns the traces with new labels for some runs (trace::Reader::with_labels), in all prompts.
 /// @param renames texts "LABEL=NEW LABEL", where LABEL is a recorded label and may contain '='. A LABEL without a
-/// budget renames the runs of all budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256". LABEL may also be a
-/// label of tables of results (RunName), such as "snapkv, question seen".
+/// budget renames the runs of all budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256".
 /// @throws FigureError if no run has the label, the new label is empty, or two runs of a prompt would get equal labels
 [[nodiscard]] std::vector<trace::Reader> rename_runs(const std::vector<trace::Reader>& readers,
                                                      const std::vector<std::string>& renames);
 
-/// Returns new labels for FigureOptions::setting_labels, by policy setting, from renames that apply to all budgets; and
-/// by label of tables of results ("snapkv, question seen"), which RunName reads. @throws as rename_runs()
+/// Returns new labels of the settings of task results, from renames that apply to all budgets. @throws as rename_runs()
 [[nodiscard]] std::map<std::string, std::string> new_labels_of_settings(const std::vector<trace::Reader>& readers,
                                                                         const std::vector<std::string>& renames);
 

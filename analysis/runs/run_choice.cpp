@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "analysis/drawing/short_label.h"
 #include "analysis/runs/model_in_words.h"
 #include "analysis/runs/run_name.h"
 #include "analysis/runs/run_style.h"
+#include "common/hidden_question.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -56,10 +60,31 @@ std::string setting_called(const std::string& name) {
 
 /// Finds runs by a label of tables of results, such as "snapkv @ 64, question seen" or "demo: snapkv @ 64".
 std::vector<size_t> runs_with_label_of_results(const trace::Reader& reader, int prompt, const std::string& text) {
+    const std::vector<trace::RunAttributes>& runs = reader.runs(prompt);
     const RunName name(text);
+    std::vector<std::pair<std::string, std::string>> others = {
+        {"question",
+         std::string((reader.prompt(prompt).query_aware ? seen_question_suffix : hidden_question_suffix).substr(2))}};
+    if (reader.has_model()) {
+        others.emplace_back("model", reader.model().name);
+        others.emplace_back("dtype", reader.model().dtype);
+    }
     std::vector<size_t> found;
-    for (int run = 0; run < reader.n_runs(prompt); ++run)
-        if (name.match(described_run(reader, prompt, run))) found.push_back(static_cast<size_t>(run));
+    for (size_t j = 0; j < runs.size(); ++j) {
+        DescribedRun run{runs[j].policy, {}, "all", "", others};
+        for (const std::string& label : {recorded_or_default_label(runs[j]), runs[j].given_label}) {
+            const std::string setting(policies::label_without_budget(label));
+            if (!label.empty()) run.settings.push_back(setting.empty() ? label : setting);
+            if (!setting.empty()) run.budget = label.substr(setting.size() + std::string_view(" @ ").size());
+        }
+        const std::filesystem::path& path = reader.path();
+        for (const std::string& trace : {path.stem().string(), path.string()}) {
+            run.trace = trace;
+            if (!name.match(run)) continue;
+            found.push_back(j);
+            break;
+        }
+    }
     return found;
 }
 

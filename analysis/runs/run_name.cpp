@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analysis/runs/run_style.h"
-#include "common/hidden_question.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
@@ -47,22 +45,6 @@ bool add_settings(std::set<std::string>& named, const std::string& text, const D
 }
 
 }  // namespace
-
-DescribedRun described_run(const trace::Reader& reader, int prompt, int run) {
-    const trace::RunAttributes& attributes = reader.run(prompt, run);
-    DescribedRun described{attributes.policy, {}, "all", reader.path().stem().string()};
-    for (const std::string& label : {recorded_or_default_label(attributes), attributes.given_label}) {
-        const std::string setting(policies::label_without_budget(label));
-        if (!label.empty()) described.settings.push_back(setting.empty() ? label : setting);
-        if (!setting.empty()) described.budget = label.substr(setting.size() + std::string_view(" @ ").size());
-    }
-    const bool is_seen = reader.prompt(prompt).query_aware;
-    described.others.emplace_back("question", (is_seen ? seen_question_suffix : hidden_question_suffix).substr(2));
-    if (!reader.has_model()) return described;
-    described.others.emplace_back("model", reader.model().name);
-    described.others.emplace_back("dtype", reader.model().dtype);
-    return described;
-}
 
 RunName::RunName(std::string name) : texts_{std::move(name)} {
     const std::string& text = texts_.front();

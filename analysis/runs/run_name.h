@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/drawing/figure_definition.h"
-#include "trace/reader.h"
 
 namespace kvscope::analysis {
 
@@ -24,9 +23,6 @@ struct DescribedRun {
     std::string trace = {};             ///< empty if there is only one
     std::vector<std::pair<std::string, std::string>> others = {};  ///< further settings: "question", "question seen"
 };
-
-/// Describes a run of a prompt, with the trace's file name without extension, as tables of results do.
-[[nodiscard]] DescribedRun described_run(const trace::Reader& reader, int prompt, int run);
 
 /// A name of runs as labels in tables and figures have it, such as "snapkv:window=8 @ 64, question seen": a policy or
 /// a policy setting, and in any order the budget and labels of further settings.

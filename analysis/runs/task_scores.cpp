@@ -93,20 +93,12 @@ std::string TaskGroup::distinct(const std::string& name) const {
 }
 
 GroupNames names_of(const TaskGroup& group, const FigureOptions& options) {
-    for (const auto& [from, to] : options.setting_labels) {  // "snapkv, question seen"
-        const auto named = RunName(from).match(described_group(group));
-        if (!named || named->contains("budget")) continue;
-        TaskGroup unnamed;
-        if (!named->contains("model")) unnamed.model = group.model;
-        if (!named->contains("question")) unnamed.question_seen = group.question_seen;
-        if (unnamed.label() != group.distinct("")) return {unnamed.distinct(to), unnamed.distinct(to)};
-    }
     const auto renamed = options.setting_labels.find(group.setting);
     if (renamed == options.setting_labels.end()) return {group.label(), group.distinct(short_name(group.setting))};
     return {group.distinct(renamed->second), group.distinct(renamed->second)};
 }
 
-DescribedRun described_group(const TaskGroup& group, const FigureOptions& options) {
+bool is_chosen(ChosenRuns& chosen, const TaskGroup& group, const FigureOptions& options) {
     DescribedRun run{group.policy, {group.setting, short_name(group.setting)}, group.budget};
     if (const auto renamed = options.setting_labels.find(group.setting); renamed != options.setting_labels.end())
         run.settings.push_back(renamed->second);
@@ -114,11 +106,6 @@ DescribedRun described_group(const TaskGroup& group, const FigureOptions& option
     if (group.question_seen)
         run.others.emplace_back("question",
                                 (*group.question_seen ? seen_question_suffix : hidden_question_suffix).substr(2));
-    return run;
-}
-
-bool is_chosen(ChosenRuns& chosen, const TaskGroup& group, const FigureOptions& options) {
-    const DescribedRun run = described_group(group, options);
     return chosen.contains(group.label(), group.budget,
                            [&](const RunName& name) { return name.match(run).has_value(); });
 }

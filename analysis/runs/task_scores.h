@@ -61,9 +61,6 @@ struct GroupNames {
 
 [[nodiscard]] GroupNames names_of(const TaskGroup& group, const FigureOptions& options);
 
-/// @param options with new labels of settings
-[[nodiscard]] DescribedRun described_group(const TaskGroup& group, const FigureOptions& options = {});
-
 /// Whether `chosen` contains the group.
 [[nodiscard]] bool is_chosen(ChosenRuns& chosen, const TaskGroup& group, const FigureOptions& options);
 

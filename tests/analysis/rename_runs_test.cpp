@@ -89,26 +89,6 @@ TEST_CASE("a policy is renamed at all budgets, and labels keep the budgets") {
     CHECK(listed[1].label == "X @ 20");
 }
 
-TEST_CASE("a run is renamed by a label of tables of results") {
-    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"h2o", 20}, {"aperturekv:qd=off", 40}});
-    std::vector<trace::Reader> readers;
-    readers.push_back(stored.reader().with_labels({}));
-    const std::string question = readers.front().prompt(0).query_aware ? "question seen" : "question hidden";
-    const std::string trace = readers.front().path().stem().string();
-    const auto labels = [&](const std::vector<std::string>& renames) {
-        std::vector<std::string> found;
-        const auto renamed = rename_runs(readers, renames);
-        for (int run = 1; run < 4; ++run) found.push_back(run_label(renamed.front().run(0, run)));
-        return found;
-    };
-    using Labels = std::vector<std::string>;
-    CHECK(labels({"h2o, " + question + "=H2O"}) == Labels{"H2O @ 40", "H2O @ 20", "aperturekv:qd=off @ 40"});
-    CHECK(labels({"h2o @ 40, " + question + "=One"}) == Labels{"One", "h2o @ 20", "aperturekv:qd=off @ 40"});
-    CHECK(labels({trace + ": aperturekv:qd=off @ 40=A"}) == Labels{"h2o @ 40", "h2o @ 20", "A"});
-    CHECK(labels({"h2o, " + question + "=H2O", "h2o=other"}).front() == "H2O @ 40");
-    CHECK_THROWS_WITH(labels({"h2o, question=H2O"}), Catch::Contains("does not begin with a run's label"));
-}
-
 TEST_CASE("runs are chosen by a policy with its parameters, in any notation") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
                               {"h2o", 40},

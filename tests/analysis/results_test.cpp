@@ -705,22 +705,6 @@ TEST_CASE("labels of tables name runs for --run and --against", "[results]") {
                       Contains("no run 'h2o, question see'. Did you mean h2o, question seen") &&
                           Contains("There are full, question hidden; full, question seen; h2o"));
 
-    FigureOptions renamed;
-    renamed.setting_labels = {{"snapkv, question seen", "SnapKV (Q)"}, {"h2o", "H2O"}, {"snapkv @ 32", "not a row"}};
-    const Summary with_new_labels = summarize(results, summary_request(renamed, {results, {}}));
-    std::vector<std::string> rows_shown, policies_shown;
-    for (size_t row = 0; row < with_new_labels.rows.size(); ++row) rows_shown.push_back(with_new_labels.row_label(row));
-    for (const Row& row : summary_table(with_new_labels).rows)
-        policies_shown.push_back(std::get<kvscope::SharedText>(row.cells.front()));
-    CHECK_THAT(rows_shown, Catch::Matchers::UnorderedEquals(std::vector<std::string>{
-                               "full, question seen", "full, question hidden", "SnapKV (Q)", "snapkv, question hidden",
-                               "H2O, question seen", "H2O, question hidden"}));
-    CHECK(std::ranges::count(policies_shown, "SnapKV (Q)") == 1);
-    CHECK(std::ranges::count(policies_shown, "snapkv") == 1);
-    const auto groups = group_results_by_setting_and_budget(rows);
-    for (const TaskGroup& group : groups)
-        if (group.label() == "snapkv, question seen") CHECK(names_of(group, renamed).whole == "SnapKV (Q)");
-
     SummaryRequest request = summary_request({}, {results, {}});
     request.against = "snapkv, question seen";
     const Summary summary = summarize(results, request);
