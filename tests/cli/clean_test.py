@@ -126,10 +126,15 @@ class DiskLimit(ProgramTest):
         command = [PROGRAM, "run", str(self.path("space.jsonl")), *map(str, RUNS)]
         done = subprocess.run((*mount, "200k", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, r"t\.h5 needs about \d+ kB, but its disk has only 20\d kB free: free some space, .*--record rows")
+        self.assertRegex(done.stderr, r"t\.h5 needs about \d+ kB until its parts are joined, but its disk has only 20\d kB free: free some space, .*--record rows")
         self.assertNotIn("predicted size", done.stderr)
         needed = int(re.search(r"needs about (\d+) kB", done.stderr)[1])
-        # A trace that is extended needs only the rest.
+        # The parts fit, but not the trace beside them.
+        done = subprocess.run((*mount, f"{needed * 7 // 10}k", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
+        self.assertEqual((done.returncode, needed), (1, int(re.search(r"needs about (\d+) kB", done.stderr)[1])))
+        done = subprocess.run((*mount, f"{needed * 11 // 10}k", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # A trace that is extended needs only the rest of the parts.
         self.write_prompts("space.jsonl", 3)
         self.made(*command[1:], "-o", "three.h5")
         self.write_prompts("space.jsonl", 6)
@@ -137,7 +142,7 @@ class DiskLimit(ProgramTest):
         size = f"{self.path('three.h5').stat().st_size // 1024 + 50}k"
         done = subprocess.run((*mount, size, *copy, *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertLess(int(re.search(r"needs about (\d+) kB more, but its disk has only", done.stderr)[1]), 0.8 * needed)
+        self.assertLess(int(re.search(r"needs about (\d+) kB more until", done.stderr)[1]), 0.8 * needed)
         done = subprocess.run((*mount, "4m", *command, "-o", str(disk / "t.h5")), capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -103,14 +103,15 @@ void require_free_space(const PreparedJob& prepared, const engine::Model& model)
     for (fs::directory_iterator entry(part, error), end; !error && entry != end; entry.increment(error))
         if (entry->path().filename() != trace::part_file_name_of_base_trace()) add_file(entry->path());
     if (prepared.n_prompts_there > 0) add_file(output);
-    const double needed = std::max(predicted - stored, 0.0);
+    // The parts, and the trace that is extended, are removed after they are joined in another file.
+    const double needed = std::max(predicted - stored, 0.0) + predicted;
     const auto free = static_cast<double>(space.available);
     if (needed <= free) return;
-    throw engine::RunError(
-        fmt::format("the trace {} needs about {}{}, but its disk has only {} free: free some space, name an output on "
-                    "another disk, or use fewer prompts, policies or budgets{}",
-                    output.string(), analysis::format_bytes(needed), stored > 0 ? " more" : "",
-                    analysis::format_bytes(free), stores_only_rows(prepared.job) ? "" : ", or --record rows"));
+    throw engine::RunError(fmt::format(
+        "the trace {} needs about {}{} until its parts are joined, but its disk has only {} free: free some "
+        "space, name an output on another disk, or use fewer prompts, policies or budgets{}",
+        output.string(), analysis::format_bytes(needed), stored > 0 ? " more" : "", analysis::format_bytes(free),
+        stores_only_rows(prepared.job) ? "" : ", or --record rows"));
 }
 
 void require_prompt_within_limit(const PreparedJob& prepared, const engine::Model& model, const trace::Writer& writer,

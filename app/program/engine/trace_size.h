@@ -17,8 +17,8 @@ namespace kvscope::program {
 /// @throws engine::UsageError with both sizes if the predicted size exceeds the job's `most_disk_bytes`
 void require_trace_within_limit(const PreparedJob& prepared, const engine::Model& model);
 
-/// Checks that the file system of the output can store the rest of the job: its predicted size without the bytes of
-/// the folder that it resumes and of the trace that it extends.
+/// Checks that the file system of the output can store the rest of the parts, and beside them the trace in which they
+/// are joined. The folder that the job resumes and the trace that it extends already store some parts.
 /// @throws engine::RunError with both sizes if there is less free space
 void require_free_space(const PreparedJob& prepared, const engine::Model& model);
 
