@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -12,13 +13,22 @@
 namespace kvscope::cli {
 namespace {
 
+/// Returns "a" for "texts/a.txt", and the text itself if it does not end with letters after a dot: "gpt-4.1".
+std::string stem_of_file(const std::string& text) {
+    const std::filesystem::path path(text);
+    const std::string extension = path.extension().string();
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const bool is_file = extension.size() > 1 && std::all_of(extension.begin() + 1, extension.end(), is_letter);
+    return is_file ? path.stem().string() : text;
+}
+
 int prompt_number(const trace::Reader& reader, const std::string& text) {
     int number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc() && end == text.data() + text.size()) return number;
     std::vector<std::string> names;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) names.push_back(reader.prompt(prompt).name);
-    for (const std::string& name : {text, std::filesystem::path(text).stem().string()}) {
+    for (const std::string& name : {text, stem_of_file(text)}) {
         std::vector<int> found;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
             if (names[static_cast<size_t>(prompt)] == name) found.push_back(prompt);
