@@ -82,7 +82,8 @@ std::optional<Renamed> renamed_by(const Rename& rename, const std::string& label
 }
 
 Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
-    for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+    // The longest LABEL: "aperturekv:qd=off=OFF" does not rename aperturekv:qd, which is aperturekv:qd=on.
+    for (size_t at = text.rfind('='); at != std::string::npos && at > 0; at = text.rfind('=', at - 1)) {
         const std::string from = text.substr(0, at);
         const auto is_called = [&](const std::string& label) { return renamed_by({from, ""}, label).has_value(); };
         if (std::none_of(labels.begin(), labels.end(), is_called)) continue;
@@ -149,6 +150,14 @@ std::map<std::string, std::string> new_labels_of_settings(const std::vector<trac
             const std::string_view rest = std::string_view(label).substr(setting.size());  // the budget: " @ 64"
             given[setting] = renamed->label.substr(0, renamed->label.size() - rest.size());
         }
+    }
+    std::map<std::string, std::string> called;  // settings by label
+    for (const auto& [setting, label] : settings) {
+        const auto renamed = given.find(setting);
+        const auto [other, is_new] = called.try_emplace(renamed == given.end() ? setting : renamed->second, setting);
+        if (!is_new && other->second != setting)
+            throw FigureError(fmt::format("--rename: the settings '{}' and '{}' would both be called '{}'",
+                                          other->second, setting, other->first));
     }
     return given;
 }

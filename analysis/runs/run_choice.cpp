@@ -75,7 +75,8 @@ std::vector<size_t> runs_with_label_of_results(const trace::Reader& reader, int 
         for (const std::string& label : {recorded_or_default_label(runs[j]), runs[j].given_label}) {
             const std::string setting(policies::label_without_budget(label));
             if (!label.empty()) run.settings.push_back(setting.empty() ? label : setting);
-            if (!setting.empty()) run.budget = label.substr(setting.size() + std::string_view(" @ ").size());
+            if (!setting.empty() && run.budget == "all")
+                run.budget = label.substr(setting.size() + std::string_view(" @ ").size());
         }
         const std::filesystem::path& path = reader.path();
         for (const std::string& trace : {path.stem().string(), path.string()}) {

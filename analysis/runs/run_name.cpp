@@ -30,9 +30,10 @@ bool remove_label(std::string& text, const std::string& label) {
 }
 
 /// Adds the settings that a text without further settings contains. Returns false if it is not a name of the run.
-bool add_settings(std::set<std::string>& named, const std::string& text, const DescribedRun& run) {
+/// @param may_be_policy whether the text names all runs of a policy if it is the name of a policy
+bool add_settings(std::set<std::string>& named, const std::string& text, const DescribedRun& run, bool may_be_policy) {
     if (std::ranges::find(run.settings, text) != run.settings.end()) return true;
-    if (text == run.policy) {
+    if (text == run.policy && may_be_policy) {
         named.insert("policy");
         return true;
     }
@@ -61,15 +62,17 @@ bool RunName::has_others() const { return texts_.front().find(separator) != std:
 
 std::optional<std::set<std::string>> RunName::match(const DescribedRun& run) const {
     for (std::string text : texts_) {
+        // "snapkv:window=32" names the default window, although its label is "snapkv".
+        const bool may_be_policy = texts_.front().find(':') == std::string::npos || text == texts_.front();
         std::set<std::string> named;
         if (!run.trace.empty() && text.starts_with(run.trace + ": ")) {
             text.erase(0, run.trace.size() + 2);
             named.insert("trace");
         }
-        if (add_settings(named, text, run)) return named;
+        if (add_settings(named, text, run, may_be_policy)) return named;
         for (const auto& [setting, label] : run.others)
             if (remove_label(text, label)) named.insert(setting);
-        if (add_settings(named, text, run)) return named;
+        if (add_settings(named, text, run, may_be_policy)) return named;
     }
     return std::nullopt;
 }

@@ -119,6 +119,23 @@ TEST_CASE("a run is chosen by a label of tables of results, and by the trace's n
         CHECK_THROWS_WITH(chosen_runs(reader, of_runs({name})), Catch::Contains("there is no run '" + name + "'"));
 }
 
+TEST_CASE("a name with a default parameter is not the name of the whole policy") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"aperturekv:qd=off", 40}, {"aperturekv:qd=off", 20}});
+    const trace::Reader reader = stored.reader();
+    CHECK(chosen_runs(reader, of_runs({"aperturekv"})) == std::vector{1, 2});
+    for (const char* name : {"aperturekv:qd=on", "aperturekv:qd=on @ 40"})
+        CHECK_THROWS_WITH(chosen_runs(reader, of_runs({name})), Catch::Contains("there is no run"));
+}
+
+TEST_CASE("the longest label before an equals sign is renamed") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"aperturekv", 40}, {"aperturekv:qd=off", 40}});
+    std::vector<trace::Reader> recorded;
+    recorded.push_back(stored.reader());
+    const auto readers = rename_runs(recorded, {"aperturekv:qd=off=H"});
+    CHECK(readers.front().run(0, 1).given_label.empty());
+    CHECK(readers.front().run(0, 2).given_label == "H @ 40");
+}
+
 TEST_CASE("a run is chosen by its recorded or its given label") {
     const SampleTrace sample;
     const auto readers = renamed_sample(sample, {"snapkv 16=SnapKV=small"});
@@ -139,6 +156,9 @@ TEST_CASE("renames without a matching run, or with one label for two runs, are r
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 24=snapkv 16"}), Catch::Contains("would be called 'snapkv 16'"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16=S", "snapkv 24=S"}), Catch::Contains("would be called 'S'"));
     CHECK_THROWS_AS(sample.reader().with_labels({{{0, 99}, "none"}}), std::out_of_range);
+    std::vector<trace::Reader> readers;
+    readers.push_back(sample.reader().with_labels({}));
+    CHECK_THROWS_WITH(new_labels_of_settings(readers, {"snapkv=full"}), Catch::Contains("would both be called 'full'"));
 }
 
 }  // namespace kvscope::analysis::test
