@@ -99,7 +99,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
         add_once(scores.labels, group.label());
         scores.name_of.try_emplace(group.label(), names_of(group, options));
     }
-    chosen.require_known();
+    if (scores.groups.empty()) chosen.require_known();  // another trace of the figure may have a missing name
     scores.budgets = distinct_budgets(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
         const auto place = [&](const TaskGroup& group) {

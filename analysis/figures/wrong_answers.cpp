@@ -59,8 +59,9 @@ std::set<SampleOfFull> rightly_answered(std::span<const TracePart> parts) {
 }
 
 /// Returns a group for each policy and budget, in the order of the policies, then of the budgets.
-std::vector<Group> read_groups(std::span<const TracePart> parts) {
-    const std::vector<Result> results = chosen_results(parts);
+/// @param are_all as of chosen_results()
+std::vector<Group> read_groups(std::span<const TracePart> parts, bool are_all = true) {
+    const std::vector<Result> results = chosen_results(parts, are_all);
     const auto has_score = [](const Result& result) { return !std::isnan(result.row.score); };
     if (std::ranges::none_of(results, has_score))
         throw NothingToShow(
@@ -182,7 +183,7 @@ Table numbers(std::span<const TracePart> parts) { return table_of(read_groups(pa
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
-    (void)read_groups({&part, 1});
+    (void)read_groups({&part, 1}, false);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ std::vector<Result> results_of_traces(std::span<const TracePart> parts) {
     return results;
 }
 
-void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
+void keep_chosen(std::vector<Result>& results, const FigureOptions& options, bool are_all) {
     if (options.runs.empty()) return;
     ChosenRuns chosen(options);
     const bool is_in_both_ways = asks_in_both_ways(results);
@@ -113,12 +113,12 @@ void keep_chosen(std::vector<Result>& results, const FigureOptions& options) {
             return match_name(name, result, options.setting_labels).has_value();
         });
     });
-    chosen.require_known();
+    if (are_all || results.empty()) chosen.require_known();
 }
 
-std::vector<Result> chosen_results(std::span<const TracePart> parts) {
+std::vector<Result> chosen_results(std::span<const TracePart> parts, bool are_all) {
     std::vector<Result> results = results_of_traces(parts);
-    keep_chosen(results, parts.front().options);
+    keep_chosen(results, parts.front().options, are_all);
     return results;
 }
 

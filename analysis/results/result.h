@@ -46,10 +46,11 @@ void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> r
 [[nodiscard]] std::vector<Result> results_of_traces(std::span<const TracePart> parts);
 
 /// Removes the results that `options.runs` does not name (RunName).
-/// @throws FigureError for a name that no result has
-void keep_chosen(std::vector<Result>& results, const FigureOptions& options);
+/// @param are_all whether these are the results of all traces of the figure
+/// @throws FigureError for a name that no result has if these are all, otherwise only if no result has any name
+void keep_chosen(std::vector<Result>& results, const FigureOptions& options, bool are_all = true);
 
 /// Returns results_of_traces() that the options of the first trace choose. @throws as both functions above
-[[nodiscard]] std::vector<Result> chosen_results(std::span<const TracePart> parts);
+[[nodiscard]] std::vector<Result> chosen_results(std::span<const TracePart> parts, bool are_all = true);
 
 }  // namespace kvscope::analysis

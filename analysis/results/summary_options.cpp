@@ -141,7 +141,7 @@ Summary chosen_summary(std::span<const TracePart> parts) {
 
 void check_summary(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
-    shown_scalar(options, chosen_results({&part, 1}));
+    shown_scalar(options, chosen_results({&part, 1}, false));
 }
 
 }  // namespace kvscope::analysis
