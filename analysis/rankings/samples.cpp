@@ -75,13 +75,14 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
     };
     std::vector<GroupCells> groups;
     for (const TaskGroup& group : group_results_by_setting_and_budget(results))
-        groups.push_back({is_chosen(chosen, group, options), group.label(), group.budget});
+        groups.push_back({is_chosen(chosen, group, options), names_of(group, options).whole, group.budget});
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
-        if (results[i].policy == full_policy) full[settings.rows[i].sample] = &results[i];
+        if (results[i].policy == full_policy) full.try_emplace(settings.rows[i].sample, &results[i]);
     const SharedText shared_task = task;
-    SharedText answers_json, expected, question, name;
-    size_t sample = results.size();  // the sample of `question` and `name`
+    SharedText answers_json, expected, name;
+    Cell question;
+    const trace::ResultRow* last = nullptr;  // the row of `question` and `name`
     for (size_t i = 0; i < results.size(); ++i) {
         const GroupCells& group = groups[settings.rows[i].group];
         const trace::ResultRow& row = results[i];
@@ -92,9 +93,10 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
         const double score = score_of(row);
         const double lost = full_score - score;
         if (row.answers_json != answers_json) expected = expected_text(answers_json = row.answers_json);
-        if (std::exchange(sample, settings.rows[i].sample) != settings.rows[i].sample) {
+        if (!last || row.sample_id != last->sample_id || row.question_seen != last->question_seen) {
+            last = &row;
             const auto asked = questions.find({row.sample_id, row.question_seen != 0});
-            question = asked == questions.end() ? SharedText() : SharedText(asked->second);
+            question = asked == questions.end() ? Cell() : Cell(asked->second);
             name = name_of_sample(row, settings.of(i));
         }
         rows.add(
@@ -102,7 +104,7 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
             cells_of(group.label, group.budget, shared_task, row.subset, name,
                      row.length > 0 ? Cell(row.length) : Cell(), known_cell(row.depth), known_cell(score),
                      known_cell(full_score), known_cell(lost), known_cell(row.kl), question, expected, answer_text(row),
-                     control == full.end() ? SharedText() : answer_text(*control->second), cause_in_words(row)),
+                     control == full.end() ? Cell() : Cell(answer_text(*control->second)), cause_in_words(row)),
             row.kl);
     }
 }

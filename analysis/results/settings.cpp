@@ -33,7 +33,7 @@ SettingValue budget_value(const Result& result) {
 }
 
 SettingValue question_value(const Result& result) {
-    constexpr std::array labels = {"unknown", "question hidden", "question seen"};
+    const std::array<std::string, 3> labels = {unknown_label, "question hidden", "question seen"};
     const std::int64_t seen = std::clamp<std::int64_t>(result.row.question_seen, -1, 1);
     return {labels[static_cast<size_t>(seen + 1)], {0, -static_cast<double>(seen)}};
 }

@@ -152,7 +152,8 @@ SettingsOfRows settings_of_rows(std::span<const trace::ResultRow> rows) {
     const bool has_models =
         std::ranges::any_of(rows, [&](const trace::ResultRow& row) { return row.model != rows.front().model; });
     for (const trace::ResultRow& row : rows) {
-        const auto question_seen = asks_in_both_ways ? std::optional(row.question_seen != 0) : std::nullopt;
+        const auto question_seen =
+            asks_in_both_ways && row.question_seen >= 0 ? std::optional(row.question_seen != 0) : std::nullopt;
         const bool is_full = row.policy == full_policy;
         // Imported results can contain a sample's full run several times.
         const bool is_repeated = before && row.repeat > 0 && before->policy == row.policy;

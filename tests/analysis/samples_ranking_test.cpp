@@ -81,3 +81,32 @@ TEST_CASE("samples with equal scores are ranked by KL, the largest first, in all
     CHECK_THROWS_WITH(make_ranking(samples, trace::Reader(folder / "full.h5"), {}),
                       Catch::Matchers::Contains("the full run is the only one"));
 }
+
+TEST_CASE("a sample without a full run, and one with two full runs", "[rankings]") {
+    const trace::sample::TemporaryFolder folder;
+    trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+    trace::sample::write_parts(writer);
+    const auto row_of = [](const std::string& sample, const std::string& policy, double score, int64_t seen) {
+        trace::ResultRow row;
+        row.sample_id = sample;
+        row.policy = policy;
+        row.parameters_json = "{}";
+        row.budget = 24;
+        row.prediction = policy + std::to_string(seen);
+        row.score = score;
+        row.question_seen = seen;
+        row.model = "m";  // without a model, the recipe says whether the question is seen
+        return row;
+    };
+    std::vector<trace::ResultRow> rows = {row_of("a", "snapkv", 1, 1), row_of("a", "snapkv", 0, 0),
+                                          row_of("b", "full", 1, 1), row_of("b", "full", 0, 1),
+                                          row_of("b", "snapkv", 0, 1)};
+    rows[3].repeat = 1;
+    writer.write_results("niah", 0, rows);
+    writer.finish();
+    const Table table = make_ranking(ranking_definition("samples"), trace::Reader(folder / "t.h5"), {}).table;
+    CHECK(column(table, "sample") == std::vector<std::string>{"b", "a", "a, question hidden"});
+    CHECK(column(table, "full_score") == std::vector<std::string>{"1", "", ""});
+    CHECK(std::holds_alternative<std::monostate>(cell(table, 1, "full_answer")));
+    CHECK(std::holds_alternative<std::monostate>(cell(table, 1, "question")));
+}
