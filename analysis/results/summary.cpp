@@ -191,7 +191,7 @@ Reference reference_called(const std::string& text, std::span<const Result> resu
     Reference& found = of_setting.runs.empty() ? of_policy : of_setting;
     if (found.runs.empty() || (&found == &of_policy && matched.size() > 1)) {
         const std::vector<std::string> known(settings.begin(), settings.end());
-        throw FigureError(fmt::format("the results have no policy setting '{}'.{} There are {}", text,
+        throw FigureError(fmt::format("no shown run is called '{}'.{} There are {}", text,
                                       policies::did_you_mean(text, known), policies::joined(known)));
     }
     const auto renamed = labels.find(setting);
@@ -362,7 +362,8 @@ std::string Summary::note() const {
                     range_text(n, "sample"), range_text(contexts, "context"),
                     scalar->is_score() ? " (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)" : "");
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
-    if (!against.empty())
+    if (!against.empty() && n_comparisons == 0) text += fmt::format(" No number can be compared with {}.", against);
+    if (n_comparisons > 0)
         text += fmt::format(
             " ≈: not distinguishable from {} (paired exchange test, Holm-adjusted p above 0.05; "
             "comparisons: {}).",
@@ -397,6 +398,8 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                         summary.scalar->name));
     if (!request.against.empty()) reference = reference_called(request.against, results, request.labels);
     summary.against = reference.label;
+    const bool is_reference_full =
+        std::ranges::all_of(reference.runs, [](const Result* run) { return run->is_full(); });
 
     const Grouping rows = grouping_of(summary.row_settings, true, results);
     const Grouping columns = grouping_of(as_list(summary.column_setting), false, results);
@@ -443,7 +446,7 @@ Summary summarize(std::span<const Result> results, const SummaryRequest& request
                 const ValuesBySample values = values_of(runs[i], *summary.scalar);
                 cell.estimate = estimate_of(values, *summary.scalar);
                 if (cell.is_reference || reference.runs.empty()) continue;
-                if (cell.is_full && summary.scalar->is_trivial_of_full()) continue;
+                if ((cell.is_full || is_reference_full) && summary.scalar->is_trivial_of_full()) continue;
                 Runs compared;
                 for (const Result* run : reference.runs)
                     if (blocks.matches_reference(block, *run, reference.named) &&

@@ -198,8 +198,9 @@ TEST_CASE("a run is compared with the reference at the same budget, and full wit
         CHECK(scores.n_comparisons == 2);
     }
     const Summary against_full = summarize(results, {.scalar = "kl", .columns = "budget", .against = "full"});
-    CHECK(against_full.n_comparisons == 4);
-    CHECK(cell_of(against_full, "snapkv", "32").comparison->paired.estimate.mean == Approx(2));
+    CHECK(against_full.n_comparisons == 0);  // KL of full is 0 by definition
+    CHECK_FALSE(cell_of(against_full, "snapkv", "32").comparison);
+    CHECK_THAT(against_full.note(), Contains("No number can be compared with full."));
     CHECK_THROWS_WITH(summarize(results, {.scalar = "kl", .against = "snapvk"}), Contains("Did you mean snapkv"));
 }
 
@@ -263,10 +264,11 @@ TEST_CASE("the note says which remedy lets differences be distinguished", "[resu
             for (size_t policy = 0; policy <= n_policies; ++policy) {
                 trace::ResultRow row = rows_of({{"h2o", 16, {1}}})[policy == 0 ? 0 : 1];
                 row.sample_id = std::to_string(sample);
+                row.score = policy == 0 ? 0 : 1;
                 if (policy > 1) row.parameters_json = fmt::format(R"({{"recent": {}}})", policy);
                 rows.push_back(row);
             }
-        return summarize(results_of(rows), {.scalar = "kl", .against = "full"}).note();
+        return summarize(results_of(rows), {.scalar = "score", .against = "full"}).note();
     };
     CHECK_THAT(note_of(1, 3),
                Contains("No difference can be distinguished in 1 comparisons with n = 3: use more samples"));
@@ -343,14 +345,17 @@ TEST_CASE("samples of two traces are paired by their hash, and different origins
 
 TEST_CASE("a sample counts once if several programs or folders contain its results", "[results]") {
     Rows once = rows_of({{"snapkv", 16, {3, 4, 5}}});
-    for (trace::ResultRow& row : once) row.sample_hash = std::to_string(row.length);
+    for (trace::ResultRow& row : once) {
+        row.sample_hash = std::to_string(row.length);
+        row.score = row.policy == "full" ? 1 : 0.5;
+    }
     Rows twice;  // as `import` orders the runs of two folders
     for (trace::ResultRow row : once)
         for (row.repeat = 0; row.repeat < 2; ++row.repeat) twice.push_back(row);
     const auto n_of = [](std::vector<Result> results, const std::vector<Result>& others) {
         results.insert(results.end(), others.begin(), others.end());
         const Summary summary =
-            summarize(results, {.scalar = "kl", .columns = "budget", .against = results.front().setting});
+            summarize(results, {.scalar = "score", .columns = "budget", .against = results.front().setting});
         const SummaryCell& snapkv = cell_of(summary, results.back().setting, "16");
         CHECK(snapkv.comparison->paired.estimate.n == summary.cells[0].estimate->n);
         return summary.cells[0].estimate->n;
@@ -421,7 +426,7 @@ TEST_CASE("rows are grouped by parameter, length, task and other settings", "[re
     };
     CHECK(columns_of("window") == std::vector<std::string>{"8", "16", "–"});
     CHECK(columns_of("length") == std::vector<std::string>{"100", "101"});
-    CHECK(columns_of("question") == std::vector<std::string>{"unknown"});
+    CHECK(columns_of("question") == std::vector<std::string>{"–"});
     results.back().row.length = 0;
     CHECK(columns_of("length") == std::vector<std::string>{"100", "101", "–"});
     results.back().row.length = 101;
