@@ -145,7 +145,7 @@ class Export(ProgramTest):
         done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")
         self.assertIn("omitted: task-scores", done.stderr)
         self.assertEqual(sorted(path.name for path in self.folder.glob("some*")), ["some-coverage.svg", "some-jsd.svg"])
-        self.refuses(1, ["no task results"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
+        self.refuses(1, ["the trace has no scores"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
         self.refuses(2, ["task-scores does not use --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
                      1, "-o", "no.svg")
 

@@ -338,7 +338,7 @@ TEST_CASE("several figures: figures without data in the trace are omitted and na
     const auto scores = std::find_if(done.left_out.begin(), done.left_out.end(),
                                      [](const LeftOut& each) { return each.figure == "task-scores"; });
     REQUIRE(scores != done.left_out.end());
-    CHECK_THAT(scores->reason, Contains("no task results"));
+    CHECK_THAT(scores->reason, Contains("the trace has no scores"));
     CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), kvscope::FileExists);
 }
 
