@@ -59,8 +59,8 @@ TEST_CASE("threads copy and free one shared value", "[shared]") {
     for (int thread = 0; thread < 4; ++thread)
         threads.emplace_back([value] {
             for (int i = 0; i < 10000; ++i) {
-                const Shared<std::vector<int>> copy = value;
-                if (copy->back() != 7) std::terminate();
+                Shared<std::vector<int>> copy = value;
+                if (std::exchange(copy, {})->back() != 7) std::terminate();
             }
         });
     value = {};
