@@ -351,16 +351,20 @@ std::string Summary::row_label(size_t row) const {
 std::string Summary::note() const {
     std::set<size_t> n, contexts;
     size_t n_failed = 0;
+    bool has_intervals = false;
     for (const SummaryCell& cell : cells) {
         n_failed += cell.n_failed;
         if (!cell.estimate) continue;
+        has_intervals |= !std::isnan(cell.estimate->interval.low);
         n.insert(cell.estimate->n);
         contexts.insert(cell.estimate->n_clusters);
     }
-    std::string text =
-        fmt::format("{} over n = {} of {}, with 95 % intervals{}.", scalar->is_cost() ? "Medians" : "Means",
-                    range_text(n, "sample"), range_text(contexts, "context"),
-                    scalar->is_score() ? " (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)" : "");
+    const std::string intervals =
+        !has_intervals       ? "; too few for intervals"
+        : scalar->is_score() ? ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)"
+                             : ", with 95 % intervals";
+    std::string text = fmt::format("{} over n = {} of {}{}.", scalar->is_cost() ? "Medians" : "Means",
+                                   range_text(n, "sample"), range_text(contexts, "context"), intervals);
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
     if (!against.empty() && n_comparisons == 0) text += fmt::format(" No number can be compared with {}.", against);
     if (n_comparisons > 0)

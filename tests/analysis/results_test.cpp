@@ -213,7 +213,7 @@ TEST_CASE("questions about one context are one cluster", "[results]") {
     CHECK(cell.estimate->n_clusters == 2);
     CHECK(cell.comparison->paired.p == 0.5);                           // 2 of the 4 exchanges of two contexts
     CHECK(std::isnan(cell.comparison->paired.estimate.interval.low));  // of 2 contexts
-    CHECK_THAT(summary.note(), Contains("n = 4 samples of 2 contexts, with 95 % intervals."));
+    CHECK_THAT(summary.note(), Contains("n = 4 samples of 2 contexts; too few for intervals."));
 }
 
 TEST_CASE("an absent cell stays empty, and its row has no mean of the columns", "[results]") {
@@ -244,7 +244,7 @@ TEST_CASE("the note warns of cells with different samples, and contains the verd
     CHECK_THAT(summarize(results_of(rows), {.scalar = "kl", .rows = {"length", "policy"}}).note(),
                !Contains("different samples"));
     CHECK_THAT(summarize(results_of({rows[0], rows[1]}), {.scalar = "kl"}).note(),
-               Contains("n = 1 sample of 1 context,"));
+               Contains("n = 1 sample of 1 context;"));
     for (trace::ResultRow& row : rows) row.score = 1;
     const std::string validity = validity_of_tasks(results_of(rows));
     CHECK(validity == assess_task_validity(group_results_by_setting_and_budget(rows), Advice::hidden));
