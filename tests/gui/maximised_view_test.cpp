@@ -48,13 +48,18 @@ std::vector<std::string> tabs_beside(const char* title) {
     return names;
 }
 
-/// Writes a trace with only a model's spectra, or with scores of a task as well.
-std::filesystem::path write_without_prompts(const std::filesystem::path& path, bool has_scores) {
+/// Writes a trace with only a model's spectra, or with a table of results as well. @param table its name, or ""
+std::filesystem::path write_without_prompts(const std::filesystem::path& path, const std::string& table) {
     trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "maximised_view_test"});
     writer.write_model(trace::sample::model({}));
-    if (has_scores) writer.write_results("niah", 0, trace::sample::results());
+    if (!table.empty()) writer.write_results(table, 0, trace::sample::results());
     writer.finish();
     return path;
+}
+
+/// Returns the id of the view that a trace of write_without_prompts() opens.
+std::string view_of(const std::string& table) {
+    return table.empty() ? "spectrum-1" : table == trace::schema::root::prompt_results ? "report-1" : "task_scores-1";
 }
 
 /// Dear ImGui Test Engine returns the focus to the earlier view after steps, unless this is called with `true`.
@@ -219,9 +224,9 @@ TEST_CASE("prompts that are dropped on a maximized view appear in the form") {
 TEST_CASE("a trace without prompts shows one view alone until a trace with prompts is opened") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    const bool has_scores = GENERATE(false, true);
-    const std::string view = has_scores ? "task_scores-1" : "spectrum-1";
-    DrivenApp driven(explore(write_without_prompts(sample.folder / "alone.h5", has_scores)));
+    const std::string table = GENERATE("", "niah", "prompts");
+    const std::string view = view_of(table);
+    DrivenApp driven(explore(write_without_prompts(sample.folder / "alone.h5", table)));
     driven.settle();
     CHECK(open_views(driven) == std::vector<std::string>{view});
     driven.app().open_trace(sample.path);
@@ -235,22 +240,22 @@ TEST_CASE("a trace without prompts shows one view alone until a trace with promp
 TEST_CASE("a trace without prompts opened beside one with prompts maximizes no view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    const bool has_scores = GENERATE(false, true);
+    const std::string table = GENERATE("", "niah", "prompts");
     DrivenApp driven(explore(sample));
     driven.settle();
     const auto before = open_views(driven);
-    driven.app().open_trace(write_without_prompts(sample.folder / "beside.h5", has_scores));
+    driven.app().open_trace(write_without_prompts(sample.folder / "beside.h5", table));
     driven.settle();
     CHECK(open_views(driven).size() >= before.size());
     const auto front = in_front(driven);
-    CHECK(std::find(front.begin(), front.end(), has_scores ? "task_scores-1" : "spectrum-1") != front.end());
+    CHECK(std::find(front.begin(), front.end(), view_of(table)) != front.end());
     CHECK(std::find(front.begin(), front.end(), "runs-1") != front.end());
 }
 
 TEST_CASE("a trace without prompts is shown in the view requested by name") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(write_without_prompts(sample.folder / "alone.h5", GENERATE(false, true)));
+    AppOptions options = explore(write_without_prompts(sample.folder / "alone.h5", GENERATE("", "niah")));
     options.view = "cost";
     DrivenApp driven(options);
     driven.settle();

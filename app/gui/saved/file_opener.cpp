@@ -17,6 +17,7 @@ namespace {
 
 std::string view_without_prompts(const trace::Reader& reader) {
     if (!reader.result_tasks().empty()) return "task_scores";
+    if (reader.has_results(trace::schema::root::prompt_results)) return "report";
     return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
 }
 
