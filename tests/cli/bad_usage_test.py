@@ -54,6 +54,8 @@ class Refusals(ProgramTest):
         self.bad(2, ["empty"], prompt=" \n\t ")
         self.path("empty.txt").write_text("")
         self.bad(2, ["empty.txt", "empty"], "-f", "empty.txt", prompt=None)
+        self.path("empty.jsonl").write_text("\n")
+        self.bad(2, ["empty.jsonl: the file has no lines"], "-f", "empty.jsonl", prompt=None)
         self.bad(2, ["standard input", "empty"], "-f", "-", prompt=None, text=" ")
         self.bad(2, ["-p", "-f"], prompt=None)
 

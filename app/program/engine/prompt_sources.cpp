@@ -46,11 +46,12 @@ void add_file(PromptsFound& found, const fs::path& path, const std::vector<std::
     std::string text = read_text(path);
     const std::string extension = lower_case(path.extension().string());
     const std::string origin = display_name_of_input(path);
+    const bool has_records = extension == ".jsonl" || extension == ".ndjson";
     if (is_blank(text)) {
-        found.problems.push_back(origin + ": the prompt is empty");
+        found.problems.push_back(origin + (has_records ? ": the file has no lines" : ": the prompt is empty"));
         return;
     }
-    if (extension == ".jsonl" || extension == ".ndjson") return add_records(found, path, text, questions);
+    if (has_records) return add_records(found, path, text, questions);
     try {
         engine::require_utf8(text, origin);
     } catch (const engine::UsageError& error) {
