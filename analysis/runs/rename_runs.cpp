@@ -12,6 +12,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/task_scores.h"
+#include "policies/registry/name_matching.h"
 #include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
@@ -92,10 +93,17 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
                 fmt::format("--rename '{}' has no new label after the =; the form is LABEL=NEW LABEL", text));
         return {from, text.substr(at + 1)};
     }
+    std::vector<std::string> shown, known;
+    for (const std::string& label : labels) {
+        shown.push_back(label.ends_with(" @ all") ? std::string(policies::label_without_budget(label)) : label);
+        for (const std::string& name : {shown.back(), label.substr(0, label.find_first_of(": @"))})
+            if (std::ranges::find(known, name) == known.end()) known.push_back(name);
+    }
     if (labels.empty()) throw FigureError(fmt::format("--rename '{}': there are no runs to rename", text));
-    throw FigureError(fmt::format(
-        "--rename '{}' does not begin with a run's label; the form is LABEL=NEW LABEL, and the labels are {}", text,
-        fmt::join(labels, ", ")));
+    throw FigureError(
+        fmt::format("--rename '{}' does not begin with a run's label or policy.{} The form is LABEL=NEW LABEL, and the "
+                    "labels are {}",
+                    text, policies::did_you_mean(text.substr(0, text.find('=')), known), fmt::join(shown, ", ")));
 }
 
 std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {

@@ -149,6 +149,7 @@ TEST_CASE("renames without a matching run, or with one label for two runs, are r
     const SampleTrace sample;
     CHECK_THROWS_AS(renamed_sample(sample, {"h2o 16=H2O"}), FigureError);
     CHECK_THROWS_WITH(renamed_sample(sample, {"h2o 16=H2O"}), Catch::Contains("snapkv 16, snapkv 24"));
+    CHECK_THROWS_WITH(renamed_sample(sample, {"snpkv=A"}), Catch::Contains("Did you mean snapkv"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16"}), Catch::Contains("LABEL=NEW LABEL"));
     CHECK_THROWS_WITH(renamed_sample(sample, {"snapkv 16="}), Catch::Contains("no new label"));
     // The order of the two runs in the trace does not matter.
