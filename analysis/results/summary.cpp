@@ -276,7 +276,10 @@ std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<c
         add(origin.name, values);
     }
     std::map<std::pair<std::string, std::string>, Values> rules;  // of scores, by task and subset
-    for (const Result& run : results) rules[{run.task, run.row.subset}].add(run.row.scored_as);
+    for (const Result& run : results) {
+        const bool has_score = !std::isnan(run.row.score) || !run.row.scored_as.empty();
+        if (has_score) rules[{run.task, run.row.subset}].add(run.row.scored_as);
+    }
     std::map<std::string, Values> mixed_rules;  // by task
     for (const auto& [part, names] : rules)
         if (names.differ()) mixed_rules[part.first].add(names);

@@ -343,6 +343,20 @@ TEST_CASE("samples of two traces are paired by their hash, and different origins
     CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)", "data of prompts (0123456789ab, unknown)"});
 }
 
+TEST_CASE("rules of scores are compared between rows with scores", "[results]") {
+    Rows rows = rows_of({{"snapkv", 16, {1, 2}}});
+    for (trace::ResultRow& row : rows) row.score = NAN;
+    for (size_t i = 0; i < 2; ++i) {  // of the first sample
+        rows[i].score = 1;
+        rows[i].scored_as = "ruler";
+    }
+    const SummaryRequest request{.scalar = "kl", .columns = "budget"};
+    CHECK(summarize(results_of(rows), request).mixed.empty());
+    for (trace::ResultRow& row : rows) row.score = 1;
+    CHECK(summarize(results_of(rows), request).mixed ==
+          std::vector<std::string>{"rules of the scores of prompts (ruler, unknown)"});
+}
+
 TEST_CASE("a sample counts once if several programs or folders contain its results", "[results]") {
     Rows once = rows_of({{"snapkv", 16, {3, 4, 5}}});
     for (trace::ResultRow& row : once) {
