@@ -35,7 +35,7 @@ std::vector<std::string> extra_columns(const FigureOptions& options) {
     for (const std::string& name : names)
         if (name != mean_column && name != n_column)
             throw FigureError(
-                fmt::format("--extra-columns are {}, {} or both, or none; not '{}'", mean_column, n_column, name));
+                fmt::format("--extra-columns are {0}, {1}, {0},{1} or none; not '{2}'", mean_column, n_column, name));
     return names;
 }
 
@@ -92,7 +92,7 @@ std::vector<FigureOption> summary_options() {
 std::vector<FigureOption> summary_table_options() {
     std::vector<FigureOption> options = summary_options();
     options.push_back({"extra-columns",
-                       "columns after those of the setting: mean (of the row), n (samples), both (mean,n) or none; "
+                       "columns after those of the setting: mean (of the row), n (samples), mean,n or none; "
                        "default: mean",
                        {},
                        {},

@@ -522,7 +522,8 @@ std::function<int()> declare(CLI::App& app) {
     arguments->prompt = app.add_option("--prompt", arguments->prompt_text, "Prompt, by number from 0, or by name")
                             ->type_name("PROMPT")
                             ->capture_default_str();
-    app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
+    app.add_option("--run,--runs", arguments->runs,
+                   "Run, by label or policy, or for a figure of one prompt by number; repeatable")
         ->allow_extra_args(false);
     app.add_option("--rename", arguments->renames,
                    "LABEL=NEW LABEL: new label of a run in figures and rankings; a policy in place of LABEL, as in "
