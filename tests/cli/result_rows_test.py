@@ -180,7 +180,7 @@ class Prompts(Rows):
 
     def test_the_table_of_prompts_is_not_a_task(self):
         self.make_trace("no-task.h5", "--policy", "snapkv", "--budget", 40)
-        self.refuses(1, ["no task results"], "export", "no-task.h5", "--figure", "task-scores", "-o", "no.svg")
+        self.refuses(1, ["the trace has no scores"], "export", "no-task.h5", "--figure", "task-scores", "-o", "no.svg")
         self.assertNotIn("scores of", self.made("inspect", "no-task.h5").stdout)
 
     def test_an_extended_trace_has_the_rows_of_one_that_is_written_at_once(self):
