@@ -21,6 +21,7 @@
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_validators.h"
+#include "app/cli/own_options.h"
 #include "app/cli/prompt_numbers.h"
 #include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
@@ -40,7 +41,8 @@ struct Arguments {
     std::vector<std::string> figures;
     std::string ranking;
     std::string program;  ///< whose result files are written
-    std::vector<std::string> runs, renames;
+    std::vector<std::string> runs;
+    std::vector<std::string> renames;
     std::string layers;
     std::string heads;
     std::string tokens;
@@ -424,47 +426,9 @@ analysis::TokenRange token_range(const std::string& text) {
     throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
 }
 
-/// Returns all values of the option that at least one figure or ranking accepts.
-std::vector<std::string> choices_in_figures(const std::string& option) {
-    std::set<std::string> choices;
-    for (const auto& definition : analysis::all_definitions()) {
-        const auto* of_figure = analysis::find_option(definition, option);
-        if (of_figure) choices.insert(of_figure->choices.begin(), of_figure->choices.end());
-    }
-    return {choices.begin(), choices.end()};
-}
-
-/// An option of some figures or rankings.
-struct OwnOption {
-    /// By help, in the order of the figures: names of the figures that have it.
-    std::vector<std::pair<std::string, std::vector<std::string>>> meanings;
-    size_t n_figures = 0, n_rankings = 0;
-
-    void add(const std::string& figure, const std::string& help) {
-        const auto known = std::ranges::find(meanings, help, [](const auto& meaning) { return meaning.first; });
-        auto& figures = known == meanings.end() ? meanings.emplace_back(help, std::vector<std::string>()) : *known;
-        figures.second.push_back(figure);
-    }
-    /// Returns "For results-bars, results-table: unit of scores; for answers: …".
-    [[nodiscard]] std::string help() const {
-        std::vector<std::string> texts;
-        for (const auto& [help, figures] : meanings)
-            texts.push_back(fmt::format("{}: {}", fmt::join(figures, ", "), help));
-        return fmt::format("For {}", fmt::join(texts, "; for "));
-    }
-};
-
 /// Declares the options that only some figures or rankings have. The help lists an option's meaning in each of them.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
-    std::map<std::string, OwnOption> own_options;
-    for (const auto& definition : analysis::all_definitions())
-        for (const analysis::FigureOption& option : definition.options) {
-            if (!option.is_own()) continue;
-            OwnOption& own = own_options[option.name];
-            own.add(definition.name, option.help);
-            ++(definition.has_drawing() ? own.n_figures : own.n_rankings);
-        }
-    for (const auto& [name, own] : own_options) {
+    for (const auto& [name, own] : own_options()) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
         auto* option = app.add_option_function<std::string>("--" + name, take, own.help());
         suggest(option, choices_in_figures(name));
