@@ -112,8 +112,7 @@ void OpenViews::show(const ViewKind& kind, const nlohmann::json& state) {
         OpenView& shown = show_now(kind);
         if (!state.is_null()) set_state(shown, state);
     };
-    const bool is_there = std::ranges::any_of(views_, [&](const auto& view) { return view->kind == &kind; });
-    is_there ? act() : restore_first(act);
+    first_of(kind) ? act() : restore_first(act);
 }
 
 void OpenViews::restore_first(std::function<void()> act) {
@@ -122,11 +121,16 @@ void OpenViews::restore_first(std::function<void()> act) {
     window_.draw_again();
 }
 
+OpenView* OpenViews::first_of(const ViewKind& kind) const {
+    const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
+    return first == views_.end() ? nullptr : first->get();
+}
+
 OpenView& OpenViews::show_now(const ViewKind& kind) {
     start_dismissed_ = true;
     in_front_.clear();
-    const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
-    OpenView& shown = first == views_.end() ? open(kind) : **first;
+    OpenView* first = first_of(kind);
+    OpenView& shown = first ? *first : open(kind);
     give_keyboard(shown);
     return shown;
 }
@@ -161,19 +165,16 @@ void OpenViews::bring_to_front(const ViewKind& kind) {
 
 void OpenViews::start_or_show(const ViewKind& kind) {
     start_dismissed_ = true;
-    const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
-    if (first == views_.end()) {
-        open_after_restoring(kind);
-        return;
-    }
-    if (first->get() == focused()) return (*first)->view->start();
+    OpenView* first = first_of(kind);
+    if (!first) return open_after_restoring(kind);
+    if (first == focused()) return first->view->start();
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
-    give_keyboard(**first);
+    give_keyboard(*first);
 }
 
 void OpenViews::show_alone(const ViewKind& kind) {
-    const auto first = std::ranges::find_if(views_, [&](const auto& open) { return open->kind == &kind; });
-    const bool was_in_front = first != views_.end() && (*first)->focus;
+    const OpenView* first = first_of(kind);
+    const bool was_in_front = first && first->focus;
     OpenView& shown = show_now(kind);
     if (is_maximised()) {
         if (maximised_ == shown.id()) return;

@@ -100,6 +100,7 @@ class OpenViews {
     [[nodiscard]] OpenView& add(const ViewKind& kind, int number);
     [[nodiscard]] OpenView& open_new(const ViewKind& kind);
     void end_maximised();  ///< restores all views in the next frame, if one is maximized
+    [[nodiscard]] OpenView* first_of(const ViewKind& kind) const;  ///< nullptr if there is none
     [[nodiscard]] OpenView& show_now(const ViewKind& kind);
     /// Restores all views if one is maximized, and calls `act` once their places have settled. Otherwise calls it now.
     void restore_first(std::function<void()> act);
