@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_name.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/task_scores.h"
 #include "policies/registry/name_matching.h"
@@ -93,17 +94,15 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
                 fmt::format("--rename '{}' has no new label after the =; the form is LABEL=NEW LABEL", text));
         return {from, text.substr(at + 1)};
     }
-    std::vector<std::string> shown, known;
-    for (const std::string& label : labels) {
+    std::vector<std::string> shown;
+    for (const std::string& label : labels)
         shown.push_back(label.ends_with(" @ all") ? std::string(policies::label_without_budget(label)) : label);
-        for (const std::string& name : {shown.back(), label.substr(0, label.find_first_of(": @"))})
-            if (std::ranges::find(known, name) == known.end()) known.push_back(name);
-    }
     if (labels.empty()) throw FigureError(fmt::format("--rename '{}': there are no runs to rename", text));
     throw FigureError(
         fmt::format("--rename '{}' does not begin with a run's label or policy.{} The form is LABEL=NEW LABEL, and the "
                     "labels are {}",
-                    text, policies::did_you_mean(text.substr(0, text.find('=')), known), fmt::join(shown, ", ")));
+                    text, policies::did_you_mean(text.substr(0, text.find('=')), labels_and_policies(shown)),
+                    fmt::join(shown, ", ")));
 }
 
 std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {

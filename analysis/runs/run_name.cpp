@@ -77,6 +77,15 @@ std::optional<std::set<std::string>> RunName::match(const DescribedRun& run) con
     return std::nullopt;
 }
 
+std::vector<std::string> labels_and_policies(std::vector<std::string> labels) {
+    const std::size_t n_labels = labels.size();
+    for (std::size_t i = 0; i < n_labels; ++i) {
+        std::string policy = labels[i].substr(0, labels[i].find_first_of(":, @"));
+        if (std::ranges::find(labels, policy) == labels.end()) labels.push_back(std::move(policy));
+    }
+    return labels;
+}
+
 ChosenRuns::ChosenRuns(const FigureOptions& options) {
     for (const RunChoice& choice : options.runs) {
         texts_.push_back(name_of(choice));
@@ -103,11 +112,7 @@ void ChosenRuns::require_known() const {
     if (unknown == are_known_.end()) return;
     const std::string& text = texts_[static_cast<size_t>(unknown - are_known_.begin())];
     const auto& labels = text.find('@') == std::string::npos ? labels_ : with_budgets_;
-    std::vector<std::string> similar(labels.begin(), labels.end());
-    std::set<std::string> policies_of_runs;
-    for (const std::string& label : labels_) policies_of_runs.insert(label.substr(0, label.find_first_of(":,")));
-    for (const std::string& policy : policies_of_runs)
-        if (!labels.contains(policy)) similar.push_back(policy);
+    const std::vector<std::string> similar = labels_and_policies({labels.begin(), labels.end()});
     throw FigureError(fmt::format("the results have no run '{}'.{} There are {}", text,
                                   policies::did_you_mean(text, similar), fmt::join(labels, "; ")));
 }

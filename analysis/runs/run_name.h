@@ -41,6 +41,9 @@ class RunName {
     std::vector<std::string> texts_;  ///< the name, also with the policy setting in the form of labels
 };
 
+/// Returns the labels of runs, then their policies that are not labels themselves, for policies::did_you_mean().
+[[nodiscard]] std::vector<std::string> labels_and_policies(std::vector<std::string> labels);
+
 /// The runs of results that FigureOptions::runs names.
 class ChosenRuns {
  public:
