@@ -99,7 +99,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
         add_once(scores.labels, group.label());
         scores.name_of.try_emplace(group.label(), names_of(group, options));
     }
-    if (scores.groups.empty()) chosen.require_known();  // another trace of the figure may have a missing name
+    if (scores.groups.empty()) chosen.require_known();  // another trace of the figure may have the others
     scores.budgets = distinct_budgets(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
         const auto place = [&](const TaskGroup& group) {
@@ -445,8 +445,7 @@ FigureDefinition task_scores_figure() {
         "task-scores",
         "Task scores",
         "Scores of a `kvscope eval` task, or of prompts with answers, by policy and budget, or by needle depth and "
-        "text "
-        "length",
+        "text length",
         {{"runs", names_of_results_help},
          {"source",
           "table (default): policies by budgets, with 95 % intervals; curves: scores by budget; depths: maps of text "

@@ -74,7 +74,7 @@ void add_samples(RankingRows& rows, const std::string& task, std::span<const tra
         SharedText label, budget;
     };
     std::vector<GroupCells> groups;
-    for (const TaskGroup& group : group_results_by_setting_and_budget(results))
+    for (const TaskGroup& group : group_results_by_setting_and_budget(results, settings))
         groups.push_back({is_chosen(chosen, group, options), names_of(group, options).whole, group.budget});
     std::unordered_map<size_t, const trace::ResultRow*> full;  // by number of the sample
     for (size_t i = 0; i < results.size(); ++i)
@@ -150,9 +150,8 @@ FigureDefinition samples_figure() {
     FigureDefinition definition = define_ranking<make>(
         "samples", "Samples and prompts",
         "Samples of a task, or prompts, ranked by the score that a run loses against the full run, or without a score "
-        "by KL(full ‖ run), with question, expected answer and answers. Equal scores are ranked by KL; rows of the "
-        "full "
-        "run are listed only if chosen",
+        "by KL(full ‖ run), with question, expected answer and answers. Equal scores are ranked by KL. Rows of the "
+        "full run are listed only if chosen",
         {{"runs", names_of_results_help}});
     definition.is_of_prompt = [](const FigureOptions&) { return false; };
     definition.runs_are_settings = true;

@@ -33,7 +33,7 @@ SettingValue budget_value(const Result& result) {
 }
 
 SettingValue question_value(const Result& result) {
-    const std::array<std::string, 3> labels = {unknown_label, "question hidden", "question seen"};
+    constexpr std::array labels = {unknown_label, "question hidden", "question seen"};
     const std::int64_t seen = std::clamp<std::int64_t>(result.row.question_seen, -1, 1);
     return {labels[static_cast<size_t>(seen + 1)], {0, -static_cast<double>(seen)}};
 }
@@ -95,7 +95,7 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
          }},
         {"budget", "Budget", "", false, true, budget_value},
         {"task", "Task", "", false, false, [](const Result& result) { return named_value(result.task); }},
-        {"subset", title_of_subset(only_task(results)), "", false, false,
+        {"subset", name == "subset" ? title_of_subset(only_task(results)) : "", "", false, false,
          [](const Result& result) { return named_value(result.row.subset); }},
         {"length", "Length", "tokens", false, false,
          [](const Result& result) {

@@ -123,9 +123,13 @@ double TaskGroup::budget_share() const {
 }
 
 std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows) {
+    return group_results_by_setting_and_budget(rows, settings_of_rows(rows));
+}
+
+std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows,
+                                                           const SettingsOfRows& settings) {
     if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
-    const SettingsOfRows settings = settings_of_rows(rows);
     for (size_t i = 0; i < rows.size(); ++i) {
         const trace::ResultRow& row = rows[i];
         const auto [sample, number] = settings.rows[i];

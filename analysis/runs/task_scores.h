@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/row_settings.h"
 #include "analysis/runs/run_name.h"
 #include "analysis/statistics/bootstrap.h"
 #include "analysis/statistics/clusters.h"
@@ -68,7 +69,10 @@ struct GroupNames {
 [[nodiscard]] std::string score_text(const Estimate& score, std::string (*number_text)(double));
 
 /// Groups results by setting, budget, model and, if both occur, question seen or hidden. Groups refer to `rows`.
+/// @param settings settings_of_rows(rows)
 /// @throws FigureError if there are no rows
+[[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows,
+                                                                         const SettingsOfRows& settings);
 [[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
