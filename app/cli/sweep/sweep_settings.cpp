@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "app/program/input_files.h"
 #include "app/program/version.h"
+#include "app/program/yaml_file.h"
 #include "common/split.h"
 #include "engine/tasks/api/task.h"
 #include "policies/registry/feasibility.h"
@@ -21,8 +21,6 @@
 
 namespace kvscope::cli {
 namespace {
-
-constexpr size_t largest_sweep_file = 1 << 20;  // in bytes
 
 bool is_axis(std::string_view option) { return option == "model" || option == "task" || option == "seed"; }
 
@@ -40,54 +38,19 @@ void add_tasks(std::vector<std::string>& tasks, std::string_view list) {
             tasks.push_back(std::move(name));
 }
 
-/// Returns the cause of a message of yaml-cpp and its remedy.
-std::string explain_yaml_error(const std::string& message) {
-    constexpr std::pair<std::string_view, std::string_view> causes[] = {
-        {"end of sequence flow not found", "a list that begins with [ has no ]"},
-        {"end of map flow not found", "settings that begin with { have no }"},
-        {"illegal flow end", "found ] or } without the matching [ or {"},
-        {"illegal EOF in scalar", "a text in quotes has no closing quote"},
-        {"illegal tab when looking for indentation", "the line begins with a tab: use spaces"},
-        {"illegal map value", "found a second ':' in a line, or a wrong indentation: quote texts that contain ': '"},
-        {"end of map not found", "expected `option: value` with the same indentation as the lines above"},
-        {"end of sequence not found", "expected `- value` with the same indentation as the lines above"},
-    };
-    for (const auto& [found, cause] : causes)
-        if (message == found) return std::string(cause);
-    return fmt::format("the file is not valid YAML: {}", message);
-}
-
 class SweepFile {
  public:
-    explicit SweepFile(const std::filesystem::path& path) : path_(path.string()) {
-        const std::string text = program::read_text(path, largest_sweep_file);
-        try {
-            const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-            if (documents.size() > 1)
-                fail(documents[1], "expected one document, found another after `---`: write all settings into one");
-            const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
-            if (!root.IsMap()) fail(root, "expected lines such as `policy: [snapkv, h2o]`, found no keys");
-            read_keys(root, "");
-        } catch (const YAML::Exception& error) {
-            throw std::invalid_argument(fmt::format("{}: {}", place(error.mark), explain_yaml_error(error.msg)));
-        }
+    explicit SweepFile(const std::filesystem::path& path) : file_(path, "policy: [snapkv, h2o]") {
+        read_keys(file_.root(), "");
     }
 
     std::vector<SweepSetting> settings;
 
  private:
-    std::string place(const YAML::Mark& mark) const {
-        return mark.is_null() ? path_ : fmt::format("{}:{}", path_, mark.line + 1);
-    }
-
-    [[noreturn]] void fail(const YAML::Node& at, const std::string& why) const {
-        throw std::invalid_argument(fmt::format("{}: {}", place(at.Mark()), why));
-    }
-
     void read_keys(const YAML::Node& map, const std::string& task) {
         std::set<std::string> names;
         for (const auto& entry : map) {
-            if (!entry.first.IsScalar()) fail(entry.first, "expected the name of an option before ':'");
+            if (!entry.first.IsScalar()) file_.fail(entry.first, "expected the name of an option before ':'");
             const std::string& key = entry.first.Scalar();
             try {
                 const TraceOption& option = trace_option(key);
@@ -97,53 +60,54 @@ class SweepFile {
                     throw std::invalid_argument(fmt::format("{} applies to all tasks: move it out of {}", key, task));
                 read_values(option, entry.second, task);
             } catch (const std::invalid_argument& error) {
-                if (std::string_view(error.what()).starts_with(path_)) throw;
-                fail(entry.first, error.what());
+                if (std::string_view(error.what()).starts_with(file_.path())) throw;
+                file_.fail(entry.first, error.what());
             }
         }
     }
 
     void read_values(const TraceOption& option, const YAML::Node& value, const std::string& task) {
-        SweepSetting setting{option.name, {}, place(value.Mark()), task};
+        SweepSetting setting{option.name, {}, file_.place(value), task};
         if (value.IsSequence()) {
             for (const YAML::Node& element : value) read_value(option, element, setting);
         } else {
             read_value(option, value, setting);
         }
-        if (setting.values.empty()) fail(value, fmt::format("{} has no value", option.name));
+        if (setting.values.empty()) file_.fail(value, fmt::format("{} has no value", option.name));
         if (setting.values.size() > 1 && !option.is_list && !is_axis(option.name))
-            fail(value, fmt::format("{} takes one value, found {}", option.name, setting.values.size()));
+            file_.fail(value, fmt::format("{} takes one value, found {}", option.name, setting.values.size()));
         settings.push_back(std::move(setting));
     }
 
     void read_value(const TraceOption& option, const YAML::Node& value, SweepSetting& setting) {
         if (value.IsMap() && option.name == "task") {
             for (const auto& entry : value) {
-                if (!entry.first.IsScalar()) fail(entry.first, "expected the name of a task before ':'");
+                if (!entry.first.IsScalar()) file_.fail(entry.first, "expected the name of a task before ':'");
                 const std::string name = declared_name_of_task(entry.first.Scalar());
                 add_tasks(setting.values, name);
                 if (entry.second.IsNull()) continue;
                 if (!entry.second.IsMap())
-                    fail(entry.second, fmt::format("expected settings of the task {}, such as `samples: 5`", name));
+                    file_.fail(entry.second,
+                               fmt::format("expected settings of the task {}, such as `samples: 5`", name));
                 if (std::ranges::find(settings, name, &SweepSetting::task) != settings.end())
-                    fail(entry.first, fmt::format("the task {} has settings twice: keep one list of them", name));
+                    file_.fail(entry.first, fmt::format("the task {} has settings twice: keep one list of them", name));
                 read_keys(entry.second, name);
             }
             return;
         }
         if (!value.IsScalar() || value.Scalar().empty()) {
             const char* found = value.IsMap() ? "keys" : value.IsSequence() ? "a list" : "nothing";
-            fail(value, fmt::format("expected a value of {}, found {}", option.name, found));
+            file_.fail(value, fmt::format("expected a value of {}, found {}", option.name, found));
         }
         if (option.is_flag && value.Scalar() != "true" && value.Scalar() != "false")
-            fail(value, fmt::format("expected {}: true or false, found '{}'", option.name, value.Scalar()));
+            file_.fail(value, fmt::format("expected {}: true or false, found '{}'", option.name, value.Scalar()));
         if (option.name == "task")
             add_tasks(setting.values, value.Scalar());
         else
             setting.values.push_back(value.Scalar());
     }
 
-    std::string path_;
+    program::YamlFile file_;
 };
 
 void write_sweep_values(YAML::Emitter& out, const SweepSetting& setting) {
