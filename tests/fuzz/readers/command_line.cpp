@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "app/cli/arguments.h"
-#include "app/cli/layers.h"
+#include "app/program/number_list.h"
 #include "policies/api/budget.h"
 #include "policies/api/parameters.h"
 #include "policies/registry/registry.h"
@@ -23,7 +23,7 @@ Reader command_line_reader() {
                 }
                 cli::arguments_in_canonical_form(lines);
                 for (const std::string& line : lines) {
-                    may_refuse_argument([&] { cli::layers_from_text(line); });
+                    may_refuse_argument([&] { (void)program::number_list(line); });
                     may_refuse_argument([&] {
                         for (const auto& budget : policies::parse_budgets(line)) {
                             budget.text();

@@ -1,14 +1,15 @@
-#include "app/cli/layers.h"
+#include "app/program/number_list.h"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <string>
 
-namespace kvscope::cli {
+namespace kvscope::program {
 
-std::vector<int> layers_from_text(std::string_view text, std::string_view what) {
+std::vector<int> number_list(std::string_view text, std::string_view what) {
     constexpr int most = 100000;
-    std::vector<int> layers;
+    std::vector<int> numbers;
     const std::string no_list = "'" + std::string(text) + "' is not a list of " + std::string(what) + ": ";
     const auto number = [&](std::string_view part) {
         int value = 0;
@@ -25,9 +26,22 @@ std::vector<int> layers_from_text(std::string_view text, std::string_view what) 
         const int first = number(part.substr(0, dash));
         const int last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
         if (last < first) throw std::invalid_argument(no_list + std::string(part) + " is a descending range");
-        for (int layer = first; layer <= last; ++layer) layers.push_back(layer);
+        for (int layer = first; layer <= last; ++layer) numbers.push_back(layer);
     }
-    return layers;
+    return numbers;
 }
 
-}  // namespace kvscope::cli
+std::pair<int64_t, int64_t> number_range(std::string_view text, std::string_view what) {
+    std::pair<int64_t, int64_t> range;
+    const char* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, range.first);
+    range.second = range.first;
+    auto last = first;
+    if (first.ec == std::errc() && first.ptr < end && *first.ptr == '-')
+        last = std::from_chars(first.ptr + 1, end, range.second);
+    if (last.ec == std::errc() && last.ptr == end) return range;
+    throw std::invalid_argument(std::string(what) + " needs one range, as in 100-220, found '" + std::string(text) +
+                                "'");
+}
+
+}  // namespace kvscope::program
