@@ -60,6 +60,13 @@ std::string render_svg(const analysis::Figure& figure, const ExportOptions& opti
 /// ranking, only the numbers. @throws as render_pdf() and the functions of `what`
 [[nodiscard]] std::string render_html(const Exported& what, const ExportOptions& options);
 
+/// Encodes an SVG file as a URL for <img>, where it keeps its own name space: the glyphs of two inline SVGs would have
+/// the same ids.
+[[nodiscard]] std::string data_url_of_svg(std::string_view svg);
+
+/// Returns the pages of a figure as SVG and its caption, as a part of a page. @throws as render_pdf()
+[[nodiscard]] std::string html_of_pictures(const analysis::Figure& figure, const ExportOptions& options);
+
 /// Returns a PDF with all pages, embedded fonts, the recipe, and the date of SOURCE_DATE_EPOCH (default: of the trace).
 /// @throws LayoutError; std::runtime_error for an error of Cairo
 [[nodiscard]] std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);

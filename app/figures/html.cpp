@@ -8,11 +8,8 @@
 #include "app/figures/figure_format.h"
 
 namespace kvscope::figures {
-namespace {
 
-/// Encodes a file in a URL. As an <img>, an SVG keeps its own name space: the glyphs of two inline SVGs would have the
-/// same ids.
-std::string data_url(std::string_view svg) {
+std::string data_url_of_svg(std::string_view svg) {
     std::string url = "data:image/svg+xml,";
     for (const char c : svg) {
         const auto byte = static_cast<unsigned char>(c);
@@ -26,20 +23,21 @@ std::string data_url(std::string_view svg) {
     return url;
 }
 
-}  // namespace
+std::string html_of_pictures(const analysis::Figure& figure, const ExportOptions& options) {
+    std::string html;
+    for (const analysis::Figure& page : analysis::split_into_pages(figure))
+        html += fmt::format("<p><img src=\"{}\" alt=\"{}\"></p>\n", data_url_of_svg(render_svg(page, options)),
+                            analysis::html_text(figure.caption));
+    return html + fmt::format("<p>{}</p>\n", analysis::html_text(figure.caption));
+}
 
 std::string render_html(const Exported& what, const ExportOptions& options) {
-    using analysis::html_text;
     const analysis::Table numbers = what.numbers();
     std::string title = numbers.title, body;
     if (what.figure) {
         const analysis::Figure figure = what.figure();
         title = figure.title;
-        body = fmt::format("<h1>{}</h1>\n", html_text(title));
-        for (const analysis::Figure& page : analysis::split_into_pages(figure))
-            body += fmt::format("<p><img src=\"{}\" alt=\"{}\"></p>\n", data_url(render_svg(page, options)),
-                                html_text(figure.caption));
-        body += fmt::format("<p>{}</p>\n", html_text(figure.caption));
+        body = fmt::format("<h1>{}</h1>\n", analysis::html_text(title)) + html_of_pictures(figure, options);
     }
     body += analysis::format_table(numbers, analysis::TableFormat::html);
     return analysis::html_page(title, body);
