@@ -1,0 +1,276 @@
+#include "app/papers/paper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/results/scalars.h"
+#include "app/program/input_files.h"
+#include "app/program/yaml_file.h"
+#include "policies/registry/name_matching.h"
+
+namespace kvscope::papers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* folder_of_papers = "papers";
+
+class PaperFile {
+ public:
+    explicit PaperFile(const fs::path& path) : file_(path, "paper: K-VEC") {}
+
+    Paper read() {
+        const YAML::Node& root = file_.root();
+        check_keys(root, {"paper", "title", "prepare", "traces", "items"});
+        paper_.name = text(root, "paper");
+        paper_.title = text(root, "title");
+        for (const YAML::Node& entry : list(root, "prepare")) paper_.preparations.push_back(preparation(entry));
+        if (const YAML::Node traces = root["traces"]) {
+            if (!traces.IsMap()) file_.fail(traces, "expected the names of traces with their settings");
+            for (const auto& entry : traces) paper_.traces.push_back(trace(entry.first.Scalar(), entry.second));
+        }
+        std::set<std::string> ids;
+        for (const YAML::Node& entry : list(root, "items")) {
+            PaperItem one = item(entry);
+            if (!ids.insert(one.id).second) file_.fail(entry, fmt::format("the item {} exists twice", one.id));
+            paper_.items.push_back(std::move(one));
+        }
+        return std::move(paper_);
+    }
+
+ private:
+    void check_keys(const YAML::Node& map, std::initializer_list<std::string_view> known) const {
+        if (!map.IsMap()) file_.fail(map, fmt::format("expected keys such as `{}`", *known.begin()));
+        for (const auto& entry : map) {
+            const std::string& key = entry.first.Scalar();
+            if (std::ranges::find(known, key) != known.end()) continue;
+            const std::vector<std::string> names(known.begin(), known.end());
+            file_.fail(entry.first, fmt::format("unknown key '{}'.{} There are {}", key,
+                                                policies::did_you_mean(key, names), policies::joined(names)));
+        }
+    }
+
+    std::string optional_text(const YAML::Node& map, const char* key) const {
+        const YAML::Node value = map[key];
+        if (!value) return "";
+        if (!value.IsScalar()) file_.fail(value, fmt::format("expected a text after {}", key));
+        return value.Scalar();
+    }
+
+    std::string text(const YAML::Node& map, const char* key) const {
+        std::string value = optional_text(map, key);
+        if (value.empty()) file_.fail(map, fmt::format("{} is missing", key));
+        return value;
+    }
+
+    std::string one_of(const YAML::Node& map, const char* key, std::initializer_list<std::string_view> known) const {
+        std::string value = text(map, key);
+        if (std::ranges::find(known, value) == known.end())
+            file_.fail(map[key], fmt::format("expected {}: {}, found '{}'", key,
+                                             policies::joined({known.begin(), known.end()}), value));
+        return value;
+    }
+
+    int count(const YAML::Node& map, const char* key) const {
+        const std::string number = optional_text(map, key);
+        if (number.empty()) return 0;
+        int value = 0;
+        const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+        if (error != std::errc() || end != number.data() + number.size() || value < 1)
+            file_.fail(map[key], fmt::format("expected a number from 1, found '{}'", number));
+        return value;
+    }
+
+    YAML::Node list(const YAML::Node& map, const char* key) const {
+        const YAML::Node value = map[key];
+        if (value && !value.IsSequence()) file_.fail(value, fmt::format("expected a list after {}", key));
+        return value ? value : YAML::Node(YAML::NodeType::Sequence);
+    }
+
+    std::vector<std::string> texts(const YAML::Node& value) const {
+        std::vector<std::string> all;
+        const auto add = [&](const YAML::Node& one) {
+            if (!one.IsScalar()) file_.fail(one, "expected a value or a list of values");
+            all.push_back(one.Scalar());
+        };
+        if (value.IsSequence()) {
+            for (const YAML::Node& one : value) add(one);
+        } else {
+            add(value);
+        }
+        return all;
+    }
+
+    /// @param except a key that is not an option
+    OptionTexts options(const YAML::Node& map, std::string_view except = "") const {
+        OptionTexts all;
+        if (!map) return all;
+        if (!map.IsMap()) file_.fail(map, "expected options with their values");
+        for (const auto& entry : map)
+            if (entry.first.Scalar() != except) all.emplace_back(entry.first.Scalar(), texts(entry.second));
+        return all;
+    }
+
+    Preparation preparation(const YAML::Node& map) const {
+        check_keys(map, {"name", "command", "options", "fast"});
+        return {text(map, "name"), text(map, "command"), options(map["options"]), options(map["fast"])};
+    }
+
+    PaperTrace trace(const std::string& name, const YAML::Node& map) const {
+        check_keys(map, {"command", "texts", "data", "options", "fast"});
+        PaperTrace trace{name,
+                         one_of(map, "command", {"run", "eval", "analyze"}),
+                         count(map, "texts"),
+                         optional_text(map, "data"),
+                         options(map["options"]),
+                         0,
+                         {}};
+        trace.n_fast_texts = trace.n_texts;
+        if (const YAML::Node fast = map["fast"]) {
+            trace.fast = options(fast, "texts");
+            if (const int n = count(fast, "texts")) trace.n_fast_texts = n;
+        }
+        return trace;
+    }
+
+    std::string known_trace(const YAML::Node& map) const {
+        std::string name = optional_text(map, "trace");
+        if (name.empty()) return name;
+        try {
+            (void)paper_.trace(name);
+        } catch (const std::invalid_argument& error) {
+            file_.fail(map["trace"], error.what());
+        }
+        return name;
+    }
+
+    PaperItem item(const YAML::Node& map) const {
+        check_keys(map, {"id", "shows", "trace", "figure", "ranking", "command", "options", "rename", "lacks", "cannot",
+                         "findings"});
+        PaperItem item;
+        item.paper = paper_.name;
+        item.id = text(map, "id");
+        item.shows = text(map, "shows");
+        item.trace = known_trace(map);
+        item.figure = optional_text(map, map["ranking"] ? "ranking" : "figure");
+        item.command = optional_text(map, "command");
+        item.options = options(map["options"]);
+        for (const auto& [label, names] : options(map["rename"]))
+            item.renames.push_back(fmt::format("{}={}", label, names.front()));
+        item.lacks = optional_text(map, "lacks");
+        item.cannot = optional_text(map, "cannot");
+        check_way(map, item);
+        for (const YAML::Node& entry : list(map, "findings")) item.findings.push_back(finding(entry, item.trace));
+        return item;
+    }
+
+    /// Checks that the item is made in one way: as a figure of a trace, by a command, or not at all.
+    void check_way(const YAML::Node& map, const PaperItem& item) const {
+        const int n_ways =
+            (item.figure.empty() ? 0 : 1) + (item.command.empty() ? 0 : 1) + (item.cannot.empty() ? 0 : 1);
+        if (n_ways != 1)
+            file_.fail(map,
+                       fmt::format("{} needs one of figure, ranking, command and cannot, found {}", item.id, n_ways));
+        if (item.figure.empty()) return;
+        if (item.trace.empty()) file_.fail(map, fmt::format("{} needs a trace", item.id));
+        try {
+            (void)analysis::figure_definition(item.figure);
+        } catch (const analysis::FigureError& error) {
+            file_.fail(map, error.what());
+        }
+    }
+
+    Finding finding(const YAML::Node& map, const std::string& trace_of_item) const {
+        check_keys(map, {"says", "paper", "number", "of", "than", "sign", "budget", "where", "trace", "cannot"});
+        Finding finding;
+        finding.says = text(map, "says");
+        finding.paper = text(map, "paper");
+        finding.cannot = optional_text(map, "cannot");
+        if (!finding.cannot.empty()) return finding;
+        finding.number = text(map, "number");
+        try {
+            (void)analysis::scalar_named(finding.number);
+        } catch (const analysis::FigureError& error) {
+            file_.fail(map["number"], error.what());
+        }
+        finding.of = text(map, "of");
+        finding.than = text(map, "than");
+        finding.is_more = one_of(map, "sign", {"more", "less"}) == "more";
+        if (const YAML::Node budgets = map["budget"]) finding.budgets = texts(budgets);
+        for (const auto& [setting, values] : options(map["where"])) finding.where.emplace_back(setting, values.front());
+        finding.trace = known_trace(map);
+        if (finding.trace.empty()) finding.trace = trace_of_item;
+        if (finding.trace.empty()) file_.fail(map, "the finding needs a trace");
+        return finding;
+    }
+
+    program::YamlFile file_;
+    Paper paper_;
+};
+
+template <class T, class Name>
+const T& named(const std::vector<T>& all, std::string_view name, std::string_view kind, const Name& name_of) {
+    const auto found = std::ranges::find_if(all, [&](const T& one) { return policies::same_name(name_of(one), name); });
+    if (found != all.end()) return *found;
+    std::vector<std::string> known;
+    for (const T& one : all) known.push_back(name_of(one));
+    throw std::invalid_argument(fmt::format("there is no {} '{}'.{} There are {}", kind, name,
+                                            policies::did_you_mean(std::string(name), known), policies::joined(known)));
+}
+
+}  // namespace
+
+std::string_view PaperItem::state() const { return !cannot.empty() ? "no" : lacks.empty() ? "yes" : "partly"; }
+
+const PaperTrace& Paper::trace(std::string_view wanted) const {
+    return named(traces, wanted, "trace", [](const PaperTrace& one) { return one.name; });
+}
+
+Paper read_paper(const fs::path& path) { return PaperFile(path).read(); }
+
+const std::vector<Paper>& all_papers() {
+    static const std::vector<Paper> papers = [] {
+        std::vector<fs::path> files;
+        for (const auto& entry : fs::directory_iterator(program::asset_path(folder_of_papers)))
+            if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+        std::ranges::sort(files);
+        std::vector<Paper> all;
+        for (const fs::path& file : files) all.push_back(read_paper(file));
+        return all;
+    }();
+    return papers;
+}
+
+const Paper& paper_named(std::string_view name) {
+    return named(all_papers(), name, "paper", [](const Paper& one) { return one.name; });
+}
+
+bool is_item_name(std::string_view name) { return name.find(':') != std::string_view::npos; }
+
+const PaperItem& item_named(std::string_view full_id) {
+    const size_t colon = std::min(full_id.find(':'), full_id.size());
+    const Paper& paper = paper_named(full_id.substr(0, colon));
+    return named(paper.items, full_id.substr(std::min(colon + 1, full_id.size())), "item of " + paper.name,
+                 [](const PaperItem& one) { return one.id; });
+}
+
+OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast) {
+    for (const auto& [name, values] : fast) {
+        const auto old = std::ranges::find(options, name, [](const auto& option) { return option.first; });
+        if (old == options.end())
+            options.emplace_back(name, values);
+        else
+            old->second = values;
+    }
+    return options;
+}
+
+}  // namespace kvscope::papers
