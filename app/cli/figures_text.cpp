@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "analysis/tables/column_layout.h"
-#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 
 namespace kvscope::cli {
@@ -43,18 +41,9 @@ std::string definitions_text(std::span<const analysis::FigureDefinition> definit
     return text;
 }
 
-std::function<int()> declare_list(CLI::App& app, std::span<const analysis::FigureDefinition> definitions,
-                                  const std::function<analysis::Table()>& table) {
-    const auto format = std::make_shared<OutputFormat>();
-    format->declare(app);
-    return [format, definitions, table] {
-        const size_t columns = terminal_width();
-        if (format->is_text())
-            print(definitions_text(definitions, columns == 0 ? 100 : std::min<size_t>(columns, 100)));
-        else
-            format->print(table());
-        return 0;
-    };
+std::string list_text(std::span<const analysis::FigureDefinition> definitions) {
+    const size_t columns = terminal_width();
+    return definitions_text(definitions, columns == 0 ? 100 : std::min<size_t>(columns, 100));
 }
 
 }  // namespace kvscope::cli

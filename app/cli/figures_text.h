@@ -1,8 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 
@@ -14,8 +12,7 @@ namespace kvscope::cli {
 [[nodiscard]] std::string definitions_text(std::span<const analysis::FigureDefinition> definitions,
                                            size_t columns = 100);
 
-/// Declares the options of a command that lists definitions, as text or as the table that `table` returns.
-[[nodiscard]] std::function<int()> declare_list(CLI::App& app, std::span<const analysis::FigureDefinition> definitions,
-                                                const std::function<analysis::Table()>& table);
+/// Returns definitions_text() for the width of the terminal, at most 100 columns.
+[[nodiscard]] std::string list_text(std::span<const analysis::FigureDefinition> definitions);
 
 }  // namespace kvscope::cli

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -19,13 +18,15 @@
 #include "app/cli/command.h"
 #include "app/cli/export_results.h"
 #include "app/cli/figures_text.h"
-#include "app/cli/layers.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/own_options.h"
 #include "app/cli/prompt_numbers.h"
 #include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
+#include "app/papers/item_figure.h"
+#include "app/papers/paper.h"
+#include "app/program/number_list.h"
 #include "app/program/version.h"
 #include "trace/reader.h"
 
@@ -51,7 +52,8 @@ struct Arguments {
     figures::ExportOptions file;
     fs::path output;
     bool force = false;
-    size_t top = 0;  ///< number of rows of a ranking; 0 for all
+    const papers::PaperItem* item = nullptr;  ///< of a paper, if --figure names one
+    size_t top = 0;                           ///< number of rows of a ranking; 0 for all
     OutputFormat format;
     const CLI::Option* prompt = nullptr;
     std::string prompt_text = "0";
@@ -414,18 +416,6 @@ void check_kind(const Arguments& arguments, const std::vector<const analysis::Fi
         throw analysis::FigureError("-o FILE is missing: name the output file, whose extension sets the format");
 }
 
-analysis::TokenRange token_range(const std::string& text) {
-    analysis::TokenRange range;
-    const char* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, range.first);
-    range.last = range.first;
-    auto last = first;
-    if (first.ec == std::errc() && first.ptr < end && *first.ptr == '-')
-        last = std::from_chars(first.ptr + 1, end, range.last);
-    if (last.ec == std::errc() && last.ptr == end) return range;
-    throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
-}
-
 /// Declares the options that only some figures or rankings have. The help lists an option's meaning in each of them.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
     for (const auto& [name, own] : own_options()) {
@@ -448,6 +438,30 @@ void check_options_of_results(const CLI::App& app, const Arguments& arguments) {
                 fmt::format("--results writes all results; {} applies to figures and rankings", option->get_name()));
 }
 
+/// Replaces "K-VEC:F4" by the figure, options and labels of this item. Options on the command line take precedence.
+void apply_paper_item(Arguments& arguments) {
+    if (std::ranges::none_of(arguments.figures, papers::is_item_name)) return;
+    if (arguments.figures.size() > 1)
+        throw analysis::FigureError("an item of a paper is exported alone: give --figure once");
+    const papers::PaperItem& item = papers::item_named(arguments.figures.front());
+    if (!item.cannot.empty())
+        throw analysis::FigureError(fmt::format("{} cannot be made: {}", item.full_id(), item.cannot));
+    if (item.figure.empty())
+        throw analysis::FigureError(fmt::format("{} is drawn without a trace: {}", item.full_id(),
+                                                papers::command_of_item(item, {}, arguments.output)));
+    arguments.options = papers::with_options_of_item(std::move(arguments.options), item);
+    const bool is_figure = analysis::figure_definition(item.figure).has_drawing();
+    arguments.figures.clear();
+    (is_figure ? arguments.figures.emplace_back() : arguments.ranking) = item.figure;
+    arguments.item = &item;
+}
+
+/// Adds to an error that the trace lacks data which command makes a trace for the item.
+[[noreturn]] void explain_lack(const papers::PaperItem& item, const std::string& why) {
+    throw analysis::NothingToShow(
+        fmt::format("{}: {}. `kvscope reproduce {}` makes a trace for this item", item.full_id(), why, item.paper));
+}
+
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option(
@@ -459,7 +473,8 @@ std::function<int()> declare(CLI::App& app) {
     figures.emplace_back(all_figures);
     auto* figure = app.add_option(
         "--figure", arguments->figures,
-        "Figure to export, as listed by `kvscope figures`; repeatable; `all` for every figure that the trace supports");
+        "Figure to export, as listed by `kvscope figures`; repeatable; `all` for every figure that the trace supports; "
+        "K-VEC:F4 for an item of a paper");
     suggest(figure->delimiter(',')->allow_extra_args(false), figures);
     suggest(app.add_option("--ranking", arguments->ranking,
                            "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
@@ -532,28 +547,42 @@ std::function<int()> declare(CLI::App& app) {
                 "nothing to export: give --figure NAME, --ranking NAME or --results PROGRAM; `kvscope figures` and "
                 "`kvscope rankings` "
                 "list the names");
+        arguments->options.runs.assign(arguments->runs.begin(), arguments->runs.end());
+        arguments->options.layers = program::number_list(arguments->layers);
+        arguments->options.heads = program::number_list(arguments->heads, "heads");
+        if (!arguments->tokens.empty()) {
+            const auto [first, last] = program::number_range(arguments->tokens, "--tokens");
+            arguments->options.tokens = {{first, last}};
+        }
+        apply_paper_item(*arguments);
         const auto definitions = chosen_figures(*arguments);
         check_kind(*arguments, definitions);
-        arguments->options.runs.assign(arguments->runs.begin(), arguments->runs.end());
-        arguments->options.layers = layers_from_text(arguments->layers);
-        arguments->options.heads = layers_from_text(arguments->heads, "heads");
-        if (!arguments->tokens.empty()) arguments->options.tokens = token_range(arguments->tokens);
         arguments->file.creator = std::string("kvscope ") + program::version();
         arguments->file.csv_safe = arguments->format.is_csv_safe();
         check_arguments(*arguments, definitions);
         check_traces(arguments->traces);
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
+        if (arguments->item && arguments->renames.empty())
+            arguments->renames = papers::known_renames(*arguments->item, readers);
         if (!arguments->renames.empty()) {
             arguments->options.setting_labels = analysis::new_labels_of_settings(readers, arguments->renames);
             readers = analysis::rename_runs(readers, arguments->renames);
         }
         arguments->prompts = prompt_numbers(readers, arguments->prompt_text);
         arguments->options.prompt = arguments->prompts.front();
-        check_ranges(readers, arguments->prompts, arguments->options, definitions);
-        say_prompts(*arguments, readers, definitions);
-        if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
-        export_one(*arguments, readers, *definitions.front());
+        try {
+            check_ranges(readers, arguments->prompts, arguments->options, definitions);
+            say_prompts(*arguments, readers, definitions);
+            if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
+            export_one(*arguments, readers, *definitions.front());
+        } catch (const analysis::FigureError& error) {
+            if (!arguments->item) throw;
+            explain_lack(*arguments->item, error.what());
+        } catch (const analysis::NothingToShow& error) {
+            if (!arguments->item) throw;
+            explain_lack(*arguments->item, error.what());
+        }
         return 0;
     };
 }

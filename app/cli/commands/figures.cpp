@@ -1,12 +1,24 @@
 #include <fmt/format.h>
 
+#include <memory>
+#include <string>
+
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
+#include "app/cli/table_format_option.h"
+#include "app/cli/terminal.h"
+#include "app/papers/item_figure.h"
+#include "app/papers/paper.h"
 
 namespace kvscope::cli::figures_file {
 namespace {
 
-analysis::Table table() {
+struct Arguments {
+    OutputFormat format;
+    std::string paper;
+};
+
+analysis::Table table_of_figures() {
     analysis::Table table{
         "figures",
         "Figures",
@@ -20,14 +32,67 @@ analysis::Table table() {
     return table;
 }
 
+/// @param paper name of the paper; empty: all papers
+analysis::Table table_of_items(const std::string& paper) {
+    analysis::Table table{"items",
+                          "Figures and tables of papers",
+                          {{"item", "Item", ""},
+                           {"shows", "Shows", ""},
+                           {"made_with", "Made with", ""},
+                           {"possible", "Possible", ""},
+                           {"remark", "Remark", ""}},
+                          {}};
+    const papers::Paper* chosen = paper.empty() ? nullptr : &papers::paper_named(paper);
+    for (const papers::Paper& one : papers::all_papers()) {
+        if (chosen && chosen != &one) continue;
+        for (const papers::PaperItem& item : one.items)
+            table.rows.push_back({{item.full_id(), item.shows, item.figure.empty() ? item.command : item.figure,
+                                   std::string(item.state()), item.cannot.empty() ? item.lacks : item.cannot}});
+    }
+    return table;
+}
+
+/// Lists the items in columns of a terminal.
+std::string text_of_items() {
+    std::string text =
+        "\nFigures and tables of papers (kvscope figures --paper NAME says how they differ from the paper's):\n";
+    for (const papers::Paper& paper : papers::all_papers()) {
+        text += fmt::format("\n{}: {}\n", paper.name, paper.title);
+        for (const papers::PaperItem& item : paper.items)
+            text += fmt::format("    {:<16}{:<18}{}\n", item.full_id(),
+                                !item.cannot.empty()  ? "–"
+                                : item.figure.empty() ? item.command
+                                                      : item.figure,
+                                item.shows);
+    }
+    return text;
+}
+
+std::function<int()> declare(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    arguments->format.declare(app);
+    app.add_option("--paper", arguments->paper, "List only the figures and tables of a paper, or of all papers (all)")
+        ->type_name("PAPER");
+    return [arguments] {
+        const bool is_text = arguments->format.is_text();
+        if (!arguments->paper.empty())
+            arguments->format.print(table_of_items(arguments->paper == "all" ? "" : arguments->paper));
+        else if (is_text)
+            print(list_text(analysis::figure_definitions()) + text_of_items());
+        else
+            arguments->format.print(table_of_figures());
+        return 0;
+    };
+}
+
 }  // namespace
 }  // namespace kvscope::cli::figures_file
 
 namespace kvscope::cli {
 
 Command figures_command() {
-    return {"figures", "List the figures that export can draw", "  kvscope figures",
-            [](CLI::App& app) { return declare_list(app, analysis::figure_definitions(), figures_file::table); }};
+    return {"figures", "List the figures that export can draw", "  kvscope figures\n  kvscope figures --paper K-VEC",
+            figures_file::declare};
 }
 
 }  // namespace kvscope::cli

@@ -1,5 +1,9 @@
+#include <memory>
+
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
+#include "app/cli/table_format_option.h"
+#include "app/cli/terminal.h"
 
 namespace kvscope::cli::rankings_file {
 namespace {
@@ -16,14 +20,25 @@ analysis::Table table() {
     return table;
 }
 
+std::function<int()> declare(CLI::App& app) {
+    const auto format = std::make_shared<OutputFormat>();
+    format->declare(app);
+    return [format] {
+        if (format->is_text())
+            print(list_text(analysis::ranking_definitions()));
+        else
+            format->print(table());
+        return 0;
+    };
+}
+
 }  // namespace
 }  // namespace kvscope::cli::rankings_file
 
 namespace kvscope::cli {
 
 Command rankings_command() {
-    return {"rankings", "List the rankings that export can write", "  kvscope rankings",
-            [](CLI::App& app) { return declare_list(app, analysis::ranking_definitions(), rankings_file::table); }};
+    return {"rankings", "List the rankings that export can write", "  kvscope rankings", rankings_file::declare};
 }
 
 }  // namespace kvscope::cli
