@@ -226,6 +226,18 @@ const T& named(const std::vector<T>& all, std::string_view name, std::string_vie
                                             policies::did_you_mean(std::string(name), known), policies::joined(known)));
 }
 
+/// Returns the ids that are `id` and a letter; empty if `id` is an item itself.
+std::vector<std::string> parts_of(const Paper& paper, std::string_view id) {
+    std::vector<std::string> parts;
+    for (const PaperItem& item : paper.items) {
+        if (policies::same_name(item.id, id)) return {};
+        const bool is_part = item.id.size() == id.size() + 1 && item.id.back() >= 'a' && item.id.back() <= 'z' &&
+                             policies::same_name(std::string_view(item.id).substr(0, id.size()), id);
+        if (is_part) parts.push_back(item.id);
+    }
+    return parts;
+}
+
 }  // namespace
 
 std::string_view PaperItem::state() const { return !cannot.empty() ? "no" : lacks.empty() ? "yes" : "partly"; }
@@ -258,8 +270,11 @@ bool is_item_name(std::string_view name) { return name.find(':') != std::string_
 const PaperItem& item_named(std::string_view full_id) {
     const size_t colon = std::min(full_id.find(':'), full_id.size());
     const Paper& paper = paper_named(full_id.substr(0, colon));
-    return named(paper.items, full_id.substr(std::min(colon + 1, full_id.size())), "item of " + paper.name,
-                 [](const PaperItem& one) { return one.id; });
+    const std::string_view id = full_id.substr(std::min(colon + 1, full_id.size()));
+    if (const auto parts = parts_of(paper, id); !parts.empty())
+        throw std::invalid_argument(
+            fmt::format("{}:{} has several parts: name one of {}", paper.name, id, policies::joined(parts)));
+    return named(paper.items, id, "item of " + paper.name, [](const PaperItem& one) { return one.id; });
 }
 
 OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast) {

@@ -204,7 +204,7 @@ class ItemTest(ProgramTest):
     def test_item_of_a_paper(self):
         listed = self.run_program("figures", "--paper", "all", "--format", "json")
         items = {row["item"]: row for row in json.loads(listed.stdout)}
-        for item in ("ApertureKV:F1C", "ApertureKV:T5", "K-VEC:F4", "K-VEC:T10", "DapQ:T9", "EchoKV:F5", "EchoKV:T7",
+        for item in ("ApertureKV:F1C", "ApertureKV:T5", "K-VEC:F4", "K-VEC:T10a", "DapQ:T9", "EchoKV:F5", "EchoKV:T7",
                      "KVSlimmer:F14", "KVSlimmer:T2"):
             self.assertIn(item, items)
         text = self.run_program("figures").stdout

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* english_prose = "training/english.txt";
 constexpr std::string_view data_place = "{data}";
 constexpr std::string_view assets = "assets/";  // begin of paths of installed files
-constexpr size_t bytes_of_passage = 4000;  // about 1,000 tokens of English
+constexpr size_t bytes_of_passage = 4000;       // about 1,000 tokens of English
 
 /// Divides a text into passages of at most bytes_of_passage that end at line breaks, or in a long line at any place
 /// between characters. The last, shorter passage is left out.
@@ -154,7 +154,7 @@ SweepTrace PaperCommands::trace(const papers::PaperTrace& trace) const {
     SweepTrace made{trace.name, {trace.command}};
     append_model(made.arguments);
     append(made.arguments, settings_.is_fast ? papers::with_replaced(trace.options, trace.fast) : trace.options);
-    for (int i = 0; i < n_texts(trace); ++i) made.arguments.push_back(text_file(i).string());
+    for (int i = 0; i < n_texts(trace); ++i) made.arguments.push_back("--prompt-file=" + text_file(i).string());
     return made;
 }
 
