@@ -83,6 +83,21 @@ struct LongTrace {
 
 }  // namespace
 
+TEST_CASE("The report shows an item of a paper with the item's options") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    trace::sample::write(path, {});
+    DrivenApp driven(report_of(path));
+    driven.drive([&](ImGuiTestContext& c) { c.ItemOpen("//report-1/**/###papers ApertureKV"); });
+    driven.settle();  // until the trace is checked
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//report-1/**/###ApertureKV:F6"); });
+    const auto request = driven.app().views().at(0)->view->figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->figure == "query-similarity");
+    CHECK(request->options.source == "mean-by-layer");
+}
+
 TEST_CASE("an export of all figures keeps its trace, whatever is selected, closed or opened meanwhile") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;

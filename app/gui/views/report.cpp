@@ -13,6 +13,7 @@
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_preview.h"
+#include "app/gui/figure/paper_items.h"
 #include "app/gui/figure/report_choices.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
@@ -159,10 +160,10 @@ class ReportView : public View {
         if (fits(session.pair.a) && fits(session.pair.b)) request.runs = {session.pair.a->run, session.pair.b->run};
     }
 
-    void draw_list(const Context& context) {
-        std::map<std::string, std::vector<const FigureDefinition*>> papers;
+    void draw_list(Context& context) {
+        std::map<std::string, std::vector<const FigureDefinition*>> by_paper;
         for (const FigureDefinition& definition : analysis::figure_definitions())
-            papers[definition.paper.substr(0, definition.paper.find(','))].push_back(&definition);
+            by_paper[definition.paper.substr(0, definition.paper.find(','))].push_back(&definition);
         const auto entry = [&](const FigureDefinition& definition) {
             const std::string label = fmt::format("{}##report {}", definition.title, definition.name);
             if (ImGui::Selectable(label.c_str(), definition.name == shown_name())) {
@@ -178,14 +179,23 @@ class ReportView : public View {
             ImGui::PopFont();
             ImGui::Unindent();
         };
-        for (const auto& [paper, definitions] : papers) {
+        for (const auto& [paper, definitions] : by_paper) {
             if (paper.empty()) continue;
             text_in(context.fonts.bold, paper);
             for (const FigureDefinition* definition : definitions) entry(*definition);
             ImGui::Spacing();
         }
         text_in(context.fonts.bold, "Figures of runs");
-        for (const FigureDefinition* definition : papers[""]) entry(*definition);
+        for (const FigureDefinition* definition : by_paper[""]) entry(*definition);
+        ImGui::Spacing();
+        text_in(context.fonts.bold, "Items of papers");
+        if (const papers::PaperItem* item = paper_items_.draw(context)) show_item(*item, *context.session.focus());
+    }
+
+    void show_item(const papers::PaperItem& item, const Document& focus) {
+        chosen_ = analysis::figure_definition(item.figure).name;
+        choices_[chosen_] = choices_of_item(item, focus);
+        page_ = 0;
     }
 
     void draw_preview(Context& context) {
@@ -347,6 +357,7 @@ class ReportView : public View {
     std::string format_ = "pdf";
     int dpi_ = 300;
     bool title_ = false;
+    PaperItems paper_items_;
     FigureExport export_;
     TaskSlot<FigurePicture> drawn_;
     PictureTexture texture_;
