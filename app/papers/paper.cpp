@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/results/scalars.h"
@@ -275,6 +276,31 @@ const PaperItem& item_named(std::string_view full_id) {
         throw std::invalid_argument(
             fmt::format("{}:{} has several parts: name one of {}", paper.name, id, policies::joined(parts)));
     return named(paper.items, id, "item of " + paper.name, [](const PaperItem& one) { return one.id; });
+}
+
+fs::path prepared_file(const Preparation& preparation, const fs::path& folder) {
+    const char* extension = preparation.command == "train-echo" ? ".safetensors" : ".json";
+    return folder / "prepared" / (preparation.name + extension);
+}
+
+std::string with_prepared_files(std::string text, const Paper& paper, const fs::path& folder) {
+    for (const Preparation& preparation : paper.preparations) {
+        const std::string place = "{" + preparation.name + "}", file = prepared_file(preparation, folder).string();
+        for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + file.size()))
+            text.replace(at, place.size(), file);
+    }
+    return text;
+}
+
+PaperItem with_prepared_files(PaperItem item, const Paper& paper, const fs::path& folder) {
+    const auto fill = [&](std::string& text) { text = with_prepared_files(std::move(text), paper, folder); };
+    for (auto& [name, values] : item.options) std::ranges::for_each(values, fill);
+    std::ranges::for_each(item.renames, fill);
+    for (Finding& finding : item.findings) {
+        fill(finding.of);
+        fill(finding.than);
+    }
+    return item;
 }
 
 OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast) {

@@ -93,4 +93,14 @@ struct Paper {
 /// Returns `options` with the values of `fast` in place of those of the same names.
 [[nodiscard]] OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast);
 
+/// Returns the output of a preparation in the folder of a reproduction.
+[[nodiscard]] std::filesystem::path prepared_file(const Preparation& preparation, const std::filesystem::path& folder);
+
+/// Returns the text with the paths of prepared files in place of "{name}".
+[[nodiscard]] std::string with_prepared_files(std::string text, const Paper& paper,
+                                              const std::filesystem::path& folder);
+
+/// Returns the item with prepared files in its options, its renames and the runs of its findings.
+[[nodiscard]] PaperItem with_prepared_files(PaperItem item, const Paper& paper, const std::filesystem::path& folder);
+
 }  // namespace kvscope::papers

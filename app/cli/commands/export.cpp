@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <type_traits>
@@ -14,8 +15,8 @@
 #include "analysis/ranking.h"
 #include "analysis/runs/rename_runs.h"
 #include "analysis/runs/run_choice.h"
-#include "analysis/runs/run_style.h"
 #include "app/cli/command.h"
+#include "app/cli/export_parts.h"
 #include "app/cli/export_results.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/option_validators.h"
@@ -52,8 +53,8 @@ struct Arguments {
     figures::ExportOptions file;
     fs::path output;
     bool force = false;
-    const papers::PaperItem* item = nullptr;  ///< of a paper, if --figure names one
-    size_t top = 0;                           ///< number of rows of a ranking; 0 for all
+    std::optional<papers::PaperItem> item;  ///< of a paper, if --figure names one
+    size_t top = 0;                         ///< number of rows of a ranking; 0 for all
     OutputFormat format;
     const CLI::Option* prompt = nullptr;
     std::string prompt_text = "0";
@@ -69,68 +70,6 @@ struct Arguments {
     }
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
-
-/// Returns the stem of each path, or the whole path if its stem is not unique.
-std::vector<std::string> names_of(const std::vector<fs::path>& traces) {
-    std::vector<std::string> names;
-    for (const auto& trace : traces) {
-        const bool is_alone = std::count_if(traces.begin(), traces.end(),
-                                            [&](const fs::path& other) { return other.stem() == trace.stem(); }) == 1;
-        names.push_back(is_alone ? trace.stem().string() : trace.string());
-    }
-    return names;
-}
-
-std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader>& readers, const Arguments& arguments,
-                                                 const analysis::FigureOptions& options) {
-    std::vector<analysis::TracePart> parts;
-    for (const auto& reader : readers) parts.push_back({&reader, options});
-    if (parts.size() == 1) return parts;
-    std::vector<std::vector<trace::RunAttributes>> runs;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        const int prompt = parts[i].options.prompt = arguments.prompts[i];
-        const bool has_prompt = prompt >= 0 && prompt < readers[i].n_prompts();
-        runs.push_back(has_prompt ? readers[i].runs(prompt) : std::vector<trace::RunAttributes>());
-    }
-    const auto styles = analysis::run_styles_of_traces(runs);
-    const auto names = names_of(arguments.traces);
-    for (size_t i = 0; i < parts.size(); ++i) {
-        parts[i].name = names[i];
-        parts[i].styles = styles[i];
-    }
-    return parts;
-}
-
-std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Reader>& readers,
-                                                     const Arguments& arguments,
-                                                     const analysis::FigureOptions& chosen) {
-    if (readers.size() == 2) return parts_of_traces(readers, arguments, chosen);
-    const trace::Reader& reader = readers.front();
-    std::vector<analysis::RunChoice> choices = chosen.runs;
-    if (readers.size() == 1 && choices.size() == 1) {  // one name, such as a policy, can name both runs
-        const auto runs = analysis::chosen_runs(reader, chosen);
-        if (runs.size() != 2)
-            throw analysis::FigureError(fmt::format("--difference within one trace needs two runs; --run {} names {}",
-                                                    std::get<std::string>(choices.front()), runs.size()));
-        choices.assign(runs.begin(), runs.end());
-    }
-    if (readers.size() != 1 || choices.size() != 2)
-        throw analysis::FigureError(
-            fmt::format("--difference needs two traces, or one trace and two --run; found {} traces and {} --run",
-                        readers.size(), choices.size()));
-    std::vector<analysis::TracePart> parts;
-    for (const auto& choice : choices) {
-        analysis::FigureOptions options = chosen;
-        options.runs = {choice};
-        const auto runs = analysis::chosen_runs(reader, options);
-        if (runs.size() != 1)
-            throw analysis::FigureError(
-                fmt::format("--difference: --run {} names {} runs; give the label or number of one run",
-                            std::get<std::string>(choice), runs.size()));
-        parts.push_back({&reader, options, analysis::run_label(reader.run(options.prompt, runs.front()))});
-    }
-    return parts;
-}
 
 std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& arguments) {
     std::vector<const analysis::FigureDefinition*> chosen;
@@ -258,8 +197,8 @@ class FigureOfTraces {
             nothing_ = "the figure does not depend on the run";
             return;
         }
-        parts_ = is_difference_ ? parts_of_difference(readers, arguments, options)
-                                : parts_of_traces(readers, arguments, options);
+        const ExportedTraces traces{readers, arguments.traces, arguments.prompts};
+        parts_ = is_difference_ ? parts_of_difference(traces, options) : parts_of_traces(traces, options);
     }
 
     figures::Exported exported() const {
@@ -443,7 +382,9 @@ void apply_paper_item(Arguments& arguments) {
     if (std::ranges::none_of(arguments.figures, papers::is_item_name)) return;
     if (arguments.figures.size() > 1)
         throw analysis::FigureError("an item of a paper is exported alone: give --figure once");
-    const papers::PaperItem& item = papers::item_named(arguments.figures.front());
+    const papers::PaperItem& found = papers::item_named(arguments.figures.front());
+    const papers::PaperItem item =
+        papers::with_prepared_files(found, papers::paper_named(found.paper), arguments.traces.front().parent_path());
     if (!item.cannot.empty())
         throw analysis::FigureError(fmt::format("{} cannot be made: {}", item.full_id(), item.cannot));
     if (item.figure.empty())
@@ -453,7 +394,7 @@ void apply_paper_item(Arguments& arguments) {
     const bool is_figure = analysis::figure_definition(item.figure).has_drawing();
     arguments.figures.clear();
     (is_figure ? arguments.figures.emplace_back() : arguments.ranking) = item.figure;
-    arguments.item = &item;
+    arguments.item = item;
 }
 
 /// Adds to an error that the trace lacks data which command makes a trace for the item.

@@ -96,14 +96,8 @@ void PaperCommands::write_texts() const {
     for (int i = 0; i < n; ++i) write_if_changed(text_file(i), texts[static_cast<size_t>(i)]);
 }
 
-fs::path PaperCommands::prepared_file(const papers::Preparation& preparation) const {
-    const char* extension = preparation.command == "train-echo" ? ".safetensors" : ".json";
-    return folder_ / "prepared" / (preparation.name + extension);
-}
-
 std::string PaperCommands::filled(std::string value) const {
-    for (const papers::Preparation& preparation : paper_.preparations)
-        replace_all(value, "{" + preparation.name + "}", prepared_file(preparation).string());
+    value = papers::with_prepared_files(std::move(value), paper_, folder_);
     if (value.starts_with(assets)) return program::asset_path(value.substr(assets.size())).string();
     if (value.find(data_place) == std::string::npos) return value;
     std::string path = value;

@@ -35,7 +35,6 @@ class PaperCommands {
     void write_texts() const;
     /// Returns the arguments of a preparation without its output. @throws MissingData
     [[nodiscard]] std::vector<std::string> preparation(const papers::Preparation& preparation) const;
-    [[nodiscard]] std::filesystem::path prepared_file(const papers::Preparation& preparation) const;
     /// Returns the names of the preparations that the trace reads.
     [[nodiscard]] std::vector<const papers::Preparation*> preparations_of(const papers::PaperTrace& trace) const;
     /// Returns the command that makes the trace, without the output. @throws MissingData

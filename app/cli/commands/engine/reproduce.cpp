@@ -89,9 +89,10 @@ class TraceMaker {
     }
 
     void prepare(const papers::Preparation& preparation) {
+        const fs::path file = papers::prepared_file(preparation, folder_.path());
         std::error_code error;
-        fs::create_directories(commands_.prepared_file(preparation).parent_path(), error);
-        make_alone({preparation.name, commands_.preparation(preparation)}, commands_.prepared_file(preparation));
+        fs::create_directories(file.parent_path(), error);
+        make_alone({preparation.name, commands_.preparation(preparation)}, file);
     }
 
     /// Runs a command that is quick or continues by itself, unless its output exists from the same command.
@@ -175,8 +176,10 @@ analysis::Table table_of_items(const papers::Reproduction& reproduction) {
 }
 
 int act(Arguments& arguments) {
-    const papers::Paper paper = chosen_paper(arguments.paper);
+    papers::Paper paper = chosen_paper(arguments.paper);
     if (arguments.folder.empty()) arguments.folder = paper.name + (arguments.settings.is_fast ? "-fast" : "");
+    for (papers::PaperItem& item : paper.items)
+        item = papers::with_prepared_files(std::move(item), paper, arguments.folder);
     const SweepFolder folder(arguments.folder);
     const PaperCommands commands(paper, arguments.settings, arguments.folder);
     StopSignals signals;
