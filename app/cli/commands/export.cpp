@@ -15,6 +15,7 @@
 #include "analysis/ranking.h"
 #include "analysis/runs/rename_runs.h"
 #include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "app/cli/command.h"
 #include "app/cli/export_parts.h"
 #include "app/cli/export_results.h"
