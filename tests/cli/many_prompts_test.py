@@ -180,7 +180,7 @@ class ManyPrompts(ProgramTest):
         self.refuses(1, ["seen-measures.h5", "window_attention", why], "export", "seen-measures.h5", "--figure", "heads", "-o", "a.csv")
         said = self.made("export", "seen-measures.h5", "--figure", "all", "-o", "all.csv").stderr
         omitted = {line.split(": ")[2]: line for line in said.splitlines() if line.startswith("kvscope: omitted: ")}
-        of_tokens = {"curves", "head-statistics", "query-similarity"}
+        of_tokens = {"curves", "head-statistics", "query-similarity", "token-attention"}
         self.assertLessEqual(of_tokens, set(omitted))
         for name, line in omitted.items():
             self.assertEqual(why in line, name in of_tokens, line)
