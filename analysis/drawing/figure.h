@@ -209,7 +209,8 @@ struct ColorScale {
     std::string of;  ///< runs whose numbers are shown; empty if obvious, or if panels differ
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
-    double map_begin = 0;  ///< start and end of the used part of the color map, from 0 to 1
+    /// Start and end of the used part of the color map, from 0 to 1. If the start is larger, small numbers are darker.
+    double map_begin = 0;
     double map_end = 1;
     double min = 0;
     double max = 1;

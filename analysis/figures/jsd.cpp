@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/figure_definition.h"
@@ -211,6 +212,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.min = 0;
     scale.max = largest(m);
     if (scale.max <= 0) scale.max = std::log(2.0);
+    std::swap(scale.map_begin, scale.map_end);  // heads that are alike are dark, as in query-similarity
     figure.color_scales.push_back(scale);
 
     for (size_t i = 0; i < m.layers.size(); ++i) {

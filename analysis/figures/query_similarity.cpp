@@ -24,6 +24,7 @@ namespace schema = trace::schema;
 
 constexpr int n_layers_shown = 4;
 constexpr int n_heads_shown = 9;
+constexpr size_t most_columns = 9;
 
 enum class Source { matrices, mean_by_layer };
 
@@ -67,14 +68,23 @@ std::vector<float> matrices(const trace::Reader& reader, int prompt, int layer) 
                                     static_cast<size_t>(layer));
 }
 
+/// Returns how many layers stand side by side, so that a few heads of many layers form a grid.
+size_t layers_per_row(const Choice& choice) {
+    const size_t n_layers = choice.layers.size(), n_heads = choice.heads.size();
+    const auto square =
+        static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(n_layers) / static_cast<double>(n_heads))));
+    return std::clamp<size_t>(square, 1, std::max<size_t>(most_columns / n_heads, 1));
+}
+
 size_t area(const Choice& choice) { return static_cast<size_t>(choice.window * choice.window); }
 
 Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::matrices);
     Figure figure;
     figure.title = "Cosine similarity of the window's queries";
-    figure.rows = choice.layers.size();
-    figure.columns = choice.heads.size();
+    const size_t per_row = layers_per_row(choice);
+    figure.rows = (choice.layers.size() + per_row - 1) / per_row;
+    figure.columns = per_row * choice.heads.size();
     figure.shared_x = true;
     figure.shared_y = true;
     figure.width_mm = figure.columns <= 2 ? 84 : 174;
@@ -83,8 +93,8 @@ Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) 
         const std::vector<float> all = matrices(reader, options.prompt, choice.layers[i]);
         for (size_t j = 0; j < choice.heads.size(); ++j) {
             Panel panel;
-            panel.row = i;
-            panel.column = j;
+            panel.row = i / per_row;
+            panel.column = i % per_row * choice.heads.size() + j;
             panel.title = fmt::format("L{} H{}", choice.layers[i], choice.heads[j]);
             panel.subject.layer = choice.layers[i];
             panel.subject.head = choice.heads[j];
@@ -118,9 +128,8 @@ Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) 
     scale.max = 1;
     figure.color_scales.push_back(scale);
     figure.caption = fmt::format(
-        "Cosine similarity between each pair of the prompt's last {} queries, after RoPE, by layer (L, rows) and query "
-        "head "
-        "(H, columns).",
+        "Cosine similarity between each pair of the prompt's last {} queries, after RoPE, by layer (L) and query head "
+        "(H).",
         choice.window);
     return figure;
 }
