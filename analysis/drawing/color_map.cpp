@@ -38,15 +38,15 @@ constexpr std::array<uint32_t, 256> viridis_colors = {
     0xDDE318, 0xDFE318, 0xE2E418, 0xE5E419, 0xE7E419, 0xEAE51A, 0xECE51B, 0xEFE51C, 0xF1E51D, 0xF4E61E, 0xF6E620,
     0xF8E621, 0xFBE723, 0xFDE725};
 
-constexpr size_t n_anchors = 11;  // number of given colors in a diverging map
-
 /// ColorBrewer's RdBu (Cynthia Brewer) from blue to red. Other colors are interpolated linearly.
-constexpr std::array<uint32_t, n_anchors> blue_white_red_anchors = {
-    0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7, 0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
+constexpr std::array<uint32_t, 11> blue_white_red_anchors = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
+                                                             0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
 /// RdBu's hues with a dark middle, for dark backgrounds.
-constexpr std::array<uint32_t, n_anchors> blue_dark_red_anchors = {
-    0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A, 0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
-constexpr size_t diverging_size = 251;  // odd, with 25 steps between adjacent anchors
+constexpr std::array<uint32_t, 11> blue_dark_red_anchors = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
+                                                            0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
+/// Colors of the maps of NeedleInAHaystack (Greg Kamradt).
+constexpr std::array<uint32_t, 3> red_yellow_green_anchors = {0xF0496E, 0xEBB839, 0x0CD79F};
+constexpr size_t diverging_size = 251;  // odd, with an equal number of steps between adjacent anchors
 
 constexpr std::array<Rgb, 256> viridis_table(bool reversed) {
     std::array<Rgb, 256> table{};
@@ -58,7 +58,9 @@ constexpr uint8_t between(uint8_t a, uint8_t b, size_t step, size_t n_steps) {
     return static_cast<uint8_t>((a * (n_steps - step) + b * step + n_steps / 2) / n_steps);
 }
 
+template <size_t n_anchors>
 constexpr std::array<Rgb, diverging_size> diverging_table(const std::array<uint32_t, n_anchors>& anchors) {
+    static_assert((diverging_size - 1) % (n_anchors - 1) == 0);
     constexpr size_t n_steps = (diverging_size - 1) / (n_anchors - 1);
     std::array<Rgb, diverging_size> table{};
     for (size_t i = 0; i < table.size(); ++i) {
@@ -76,6 +78,7 @@ constexpr std::array<Rgb, 256> viridis_map = viridis_table(false);
 constexpr std::array<Rgb, 256> viridis_reversed_map = viridis_table(true);
 constexpr std::array<Rgb, diverging_size> diverging_map = diverging_table(blue_white_red_anchors);
 constexpr std::array<Rgb, diverging_size> dark_diverging_map = diverging_table(blue_dark_red_anchors);
+constexpr std::array<Rgb, diverging_size> red_yellow_green_map = diverging_table(red_yellow_green_anchors);
 
 constexpr std::array<Rgb, 7> okabe_ito_colors = {from_hex(0xE69F00), from_hex(0x56B4E9), from_hex(0x009E73),
                                                  from_hex(0xD55E00), from_hex(0x0072B2), from_hex(0xCC79A7),
@@ -93,6 +96,8 @@ std::span<const Rgb> color_table(ColorMap map) {
             return diverging_map;
         case ColorMap::blue_dark_red:
             return dark_diverging_map;
+        case ColorMap::red_yellow_green:
+            return red_yellow_green_map;
     }
     return viridis_map;
 }
@@ -122,6 +127,8 @@ std::string_view color_map_name(ColorMap map) {
             return "blue-white-red";
         case ColorMap::blue_dark_red:
             return "blue-dark-red";
+        case ColorMap::red_yellow_green:
+            return "red-yellow-green";
     }
     return "";
 }

@@ -27,7 +27,8 @@ enum class ColorMap {
     viridis,           ///< sequential, dark to light, for a dark background: larger values stand out more
     viridis_reversed,  ///< sequential, light to dark, for paper
     blue_white_red,    ///< diverging and safe for color-blind readers, with a neutral middle
-    blue_dark_red      ///< blue_white_red for a dark background: the middle is dark, the ends are light
+    blue_dark_red,     ///< blue_white_red for a dark background: the middle is dark, the ends are light
+    red_yellow_green   ///< colors of needle maps in papers, from wrong to right; not safe for color-blind readers
 };
 
 /// Returns a map's colors in ascending order. Diverging maps have an odd number of colors, one of them in the middle.

@@ -34,6 +34,8 @@ constexpr double name_mm = 42;
 constexpr double depth_cell_mm = 6;  // cell of a map of depths
 constexpr double curves_mm = 60;
 constexpr size_t most_panels = 24;
+constexpr const char* red_green = "red-green";
+constexpr const char* safe_colors = "viridis";
 
 struct Scores {
     std::string task;                               ///< or "prompts"
@@ -322,7 +324,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     figure.width_mm = 120;
 }
 
-void make_depths(Figure& figure, const Scores& scores) {
+void make_depths(Figure& figure, const Scores& scores, const FigureOptions& options) {
     constexpr size_t most_columns = 4;
     std::set<int64_t> length_set;
     std::set<double> depth_set;
@@ -363,10 +365,12 @@ void make_depths(Figure& figure, const Scores& scores) {
             for (const double score : cells[i]) sum += score;
             if (!cells[i].empty()) map.values[i] = static_cast<float>(100 * sum / static_cast<double>(cells[i].size()));
         }
+        if (!group.answered.empty()) panel.note = short_number(group.mean_score({.n_resamples = 1}).mean) + " %";
         panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
     figure.color_scales.push_back(per_cent(scores));
+    if (options.own_text("colors", red_green) == red_green) figure.color_scales.back().map = ColorMap::red_yellow_green;
     figure.panel_height_mm = depth_cell_mm * static_cast<double>(depths.size());
     figure.width_mm = figure.columns < 3 ? 84 : 174;
 }
@@ -385,7 +389,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
             make_curves(figure, scores);
             break;
         case Source::depths:
-            make_depths(figure, scores);
+            make_depths(figure, scores, options);
             break;
     }
     std::unordered_set<std::string_view> samples;
@@ -400,6 +404,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
             ? ""
             : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
         fmt::join(all_verdicts, " "));
+    if (source == Source::depths) figure.caption += " The number above a map is its mean.";
     if (source != Source::depths) figure.panels.front().note = first_obstacle_to_comparison(scores.all_groups);
     complete_figure(figure, reader, options, {});
     return figure;
@@ -450,7 +455,13 @@ FigureDefinition task_scores_figure() {
          {"source",
           "table (default): policies by budgets, with 95 % intervals; curves: scores by budget; depths: maps of text "
           "length by needle depth, one per setting and budget (if there are too many, only the last budget)",
-          {"table", "curves", "depths"}}},
+          {"table", "curves", "depths"}},
+         {"colors",
+          "colors of the maps of depths: red-green (default), from wrong to right as in papers, or viridis, which is "
+          "safe for color-blind readers",
+          {red_green, safe_colors},
+          {"depths"},
+          red_green}},
         check,
         make,
         numbers,

@@ -36,6 +36,12 @@ TEST_CASE("the diverging map is neutral in the middle, blue below and red above"
     CHECK(color_at(ColorMap::blue_white_red, 0.1) == Rgb{0x21, 0x66, 0xAC});  // an anchor of the map
 }
 
+TEST_CASE("the map of needles has the field's colors for wrong, half right and right") {
+    CHECK(color_at(ColorMap::red_yellow_green, 0) == Rgb{0xF0, 0x49, 0x6E});
+    CHECK(color_at(ColorMap::red_yellow_green, 0.5) == Rgb{0xEB, 0xB8, 0x39});
+    CHECK(color_at(ColorMap::red_yellow_green, 1) == Rgb{0x0C, 0xD7, 0x9F});
+}
+
 TEST_CASE("values outside the map are clamped") {
     CHECK(color_at(ColorMap::viridis, -1) == color_at(ColorMap::viridis, 0));
     CHECK(color_at(ColorMap::viridis, 7) == color_at(ColorMap::viridis, 1));

@@ -427,6 +427,10 @@ TEST_CASE("task scores: length across, depth down, one map per setting and budge
     CHECK(figure.panels[1].title == "snapkv @ 48");
     CHECK(test::layer_of<HeatMap>(figure, 1).values == std::vector<float>{100, 100, 100, 0});
     CHECK(test::table_of(sample.reader(), "task-scores", options).rows.size() == 8);
+    CHECK(figure.panels[1].note == "75 %");
+    CHECK(figure.color_scales.at(0).map == ColorMap::red_yellow_green);
+    options.own["colors"] = "viridis";
+    CHECK(test::made(sample.reader(), "task-scores", options).color_scales.at(0).map == ColorMap::viridis_reversed);
     options.runs = {"aperturekv:window=4"};
     CHECK(std::isnan(test::layer_of<HeatMap>(test::made(sample.reader(), "task-scores", options), 0).values[3]));
     options.runs = {"h2o"};
