@@ -48,13 +48,14 @@ const PaperItem* PaperItems::draw(Context& context) {
         ImGui::TextWrapped("%s", found.error.c_str());
         return nullptr;
     }
+    if (!found.value) return nullptr;  // The files of the papers are being read.
     const PaperItem* clicked = nullptr;
     for (const papers::Paper& paper : papers::all_papers()) {
         if (!ImGui::TreeNodeEx(fmt::format("{}###papers {}", paper.name, paper.name).c_str(),
                                ImGuiTreeNodeFlags_SpanAvailWidth))
             continue;
         for (const PaperItem& item : paper.items) {
-            const std::string* reason = found.value && found.current ? &found.value->at(item.full_id()) : nullptr;
+            const std::string* reason = found.current ? &found.value->at(item.full_id()) : nullptr;
             const bool can_be_shown = reason && reason->empty();
             ImGui::BeginDisabled(!can_be_shown);
             if (ImGui::Selectable(fmt::format("{}  {}###{}", item.id, item.shows, item.full_id()).c_str()))
