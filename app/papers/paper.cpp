@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <initializer_list>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -23,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* folder_of_papers = "papers";
+constexpr std::string_view extension = ".yaml";
 
 class PaperFile {
  public:
@@ -157,7 +161,7 @@ class PaperFile {
         check_keys(map, {"id", "shows", "trace", "figure", "ranking", "command", "options", "rename", "lacks", "cannot",
                          "findings"});
         PaperItem item;
-        item.paper = paper_.name;
+        item.paper = item.source = paper_.name;
         item.id = text(map, "id");
         item.shows = text(map, "shows");
         item.trace = known_trace(map);
@@ -253,7 +257,7 @@ const std::vector<Paper>& all_papers() {
     static const std::vector<Paper> papers = [] {
         std::vector<fs::path> files;
         for (const auto& entry : fs::directory_iterator(program::asset_path(folder_of_papers)))
-            if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+            if (entry.path().extension() == extension) files.push_back(entry.path());
         std::ranges::sort(files);
         std::vector<Paper> all;
         for (const fs::path& file : files) all.push_back(read_paper(file));
@@ -263,13 +267,21 @@ const std::vector<Paper>& all_papers() {
 }
 
 const Paper& paper_named(std::string_view name) {
-    return named(all_papers(), name, "paper", [](const Paper& one) { return one.name; });
+    if (!name.ends_with(extension))
+        return named(all_papers(), name, "paper", [](const Paper& one) { return one.name; });
+    static std::mutex mutex;
+    static std::map<std::string, Paper, std::less<>> files;
+    const std::lock_guard lock(mutex);
+    if (const auto known = files.find(name); known != files.end()) return known->second;
+    Paper paper = read_paper(name);
+    for (PaperItem& item : paper.items) item.source = name;
+    return files.emplace(name, std::move(paper)).first->second;
 }
 
 bool is_item_name(std::string_view name) { return name.find(':') != std::string_view::npos; }
 
 const PaperItem& item_named(std::string_view full_id) {
-    const size_t colon = std::min(full_id.find(':'), full_id.size());
+    const size_t colon = std::min(full_id.rfind(':'), full_id.size());
     const Paper& paper = paper_named(full_id.substr(0, colon));
     const std::string_view id = full_id.substr(std::min(colon + 1, full_id.size()));
     if (const auto parts = parts_of(paper, id); !parts.empty())

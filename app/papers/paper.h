@@ -45,8 +45,9 @@ struct Finding {
 
 /// A figure or table of a paper.
 struct PaperItem {
-    std::string paper;  ///< name of the paper
-    std::string id;     ///< "F4", "T10", "F3a"
+    std::string paper;   ///< name of the paper
+    std::string source;  ///< name of the paper, or its file outside assets/papers/
+    std::string id;      ///< "F4", "T10", "F3a"
     std::string shows;
     std::string trace;    ///< empty if `command` draws the item without a trace, or if the item cannot be made
     std::string figure;   ///< name of a figure or ranking
@@ -57,8 +58,8 @@ struct PaperItem {
     std::string cannot;                ///< why the item cannot be made; empty if it can
     std::vector<Finding> findings;
 
-    /// Returns "K-VEC:F4".
-    [[nodiscard]] std::string full_id() const { return paper + ":" + id; }
+    /// Returns "K-VEC:F4", or "my-paper.yaml:F4".
+    [[nodiscard]] std::string full_id() const { return source + ":" + id; }
     /// Returns "yes", "partly" or "no".
     [[nodiscard]] std::string_view state() const;
 };
@@ -81,7 +82,8 @@ struct Paper {
 /// Returns the papers of assets/papers/, by name. @throws as read_paper()
 [[nodiscard]] const std::vector<Paper>& all_papers();
 
-/// Finds a paper by name; case does not matter. @throws std::invalid_argument with the known names
+/// Finds a paper by name, where case does not matter, or reads a file that ends in ".yaml".
+/// @throws std::invalid_argument with the known names; as read_paper()
 [[nodiscard]] const Paper& paper_named(std::string_view name);
 
 /// Whether a name is written as an item of a paper, as in "K-VEC:F4".

@@ -385,7 +385,7 @@ void apply_paper_item(Arguments& arguments) {
         throw analysis::FigureError("an item of a paper is exported alone: give --figure once");
     const papers::PaperItem& found = papers::item_named(arguments.figures.front());
     const papers::PaperItem item =
-        papers::with_prepared_files(found, papers::paper_named(found.paper), arguments.traces.front().parent_path());
+        papers::with_prepared_files(found, papers::paper_named(found.source), arguments.traces.front().parent_path());
     if (!item.cannot.empty())
         throw analysis::FigureError(fmt::format("{} cannot be made: {}", item.full_id(), item.cannot));
     if (item.figure.empty())
@@ -401,7 +401,7 @@ void apply_paper_item(Arguments& arguments) {
 /// Adds to an error that the trace lacks data which command makes a trace for the item.
 [[noreturn]] void explain_lack(const papers::PaperItem& item, const std::string& why) {
     throw analysis::NothingToShow(
-        fmt::format("{}: {}. `kvscope reproduce {}` makes a trace for this item", item.full_id(), why, item.paper));
+        fmt::format("{}: {}. `kvscope reproduce {}` makes a trace for this item", item.full_id(), why, item.source));
 }
 
 std::function<int()> declare(CLI::App& app) {

@@ -34,7 +34,7 @@ void explain(const PaperItem& item, const std::string* reason) {
     else if (!item.cannot.empty())
         text += "\n\nCannot be made: " + *reason;
     else
-        text += fmt::format("\n\nNeeds another trace: {}.\n`kvscope reproduce {}` makes one.", *reason, item.paper);
+        text += fmt::format("\n\nNeeds another trace: {}.\n`kvscope reproduce {}` makes one.", *reason, item.source);
     tooltip_of_disabled(text);
 }
 

@@ -42,12 +42,6 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// Finds a paper by name, or reads a file that describes one.
-papers::Paper chosen_paper(const std::string& named) {
-    if (named.ends_with(".yaml")) return papers::read_paper(named);
-    return papers::paper_named(named);
-}
-
 /// Makes the files and traces of a paper, one after another. A failing trace fails alone.
 class TraceMaker {
  public:
@@ -176,7 +170,7 @@ analysis::Table table_of_items(const papers::Reproduction& reproduction) {
 }
 
 int act(Arguments& arguments) {
-    papers::Paper paper = chosen_paper(arguments.paper);
+    papers::Paper paper = papers::paper_named(arguments.paper);
     if (arguments.folder.empty()) arguments.folder = paper.name + (arguments.settings.is_fast ? "-fast" : "");
     for (papers::PaperItem& item : paper.items)
         item = papers::with_prepared_files(std::move(item), paper, arguments.folder);
