@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -69,15 +68,13 @@ class ItemMaker {
 
     const trace::Reader& reader(const std::string& name) {
         if (const auto found = missing_.find(name); found != missing_.end()) throw std::runtime_error(found->second);
-        const auto [place, is_new] = readers_.try_emplace(name);
-        if (is_new) place->second.emplace(trace_file(name));
-        return *place->second;
+        if (const auto known = readers_.find(name); known != readers_.end()) return known->second;
+        return readers_.emplace(name, trace::Reader(trace_file(name))).first->second;
     }
 
     std::span<const analysis::Result> results(const std::string& name) {
-        const auto [place, is_new] = results_.try_emplace(name);
-        if (is_new) place->second = analysis::results_of_trace(reader(name));
-        return place->second;
+        if (const auto known = results_.find(name); known != results_.end()) return known->second;
+        return results_.emplace(name, analysis::results_of_trace(reader(name))).first->second;
     }
 
     std::vector<papers::Judgement> judged(const papers::Finding& finding) {
@@ -131,7 +128,7 @@ class ItemMaker {
     const SweepFolder& folder_;
     const std::map<std::string, std::string>& missing_;
     const std::stop_token& stop_;
-    std::map<std::string, std::optional<trace::Reader>> readers_;
+    std::map<std::string, trace::Reader> readers_;
     std::map<std::string, std::vector<analysis::Result>> results_;
 };
 
