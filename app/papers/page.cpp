@@ -136,6 +136,7 @@ std::string page_of(const Reproduction& reproduction) {
         all.insert(all.end(), made.findings.begin(), made.findings.end());
     std::string body =
         "<style>.holds { color: #00703c; } .fails { color: #b3261e; } .unknown { color: #666; }\n"
+        "body { max-width: 90em; } td { vertical-align: top; } .says { min-width: 16em; }\n"
         "pre { overflow-x: auto; background: #f4f4f4; padding: 0.6em; }</style>\n";
     body += fmt::format("<h1>{}: {}</h1>\n", html_text(paper.name), html_text(paper.title));
     body += "<table><tbody>\n";
