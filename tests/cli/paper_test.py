@@ -186,7 +186,7 @@ class PaperTest(ProgramTest):
         self.write_paper()
         self.reproduce("--fast")
         shown = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND",
              f"--user-data-dir={self.path('browser')}", "--dump-dom", self.path("out", "index.html").as_uri()],
             capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG)
         self.assertEqual(shown.returncode, 0, shown.stderr)
