@@ -135,7 +135,7 @@ std::string command_of_item(const PaperItem& item, const std::filesystem::path& 
     }
     analysis::ShellCommand command("kvscope export");
     command.add_path(trace);
-    command.add("--figure", item.full_id());
+    command.add("--figure", item.reference());
     command.add_path("-o", output);
     return command.text();
 }

@@ -280,10 +280,10 @@ const Paper& paper_named(std::string_view name) {
 
 bool is_item_name(std::string_view name) { return name.find(':') != std::string_view::npos; }
 
-const PaperItem& item_named(std::string_view full_id) {
-    const size_t colon = std::min(full_id.rfind(':'), full_id.size());
-    const Paper& paper = paper_named(full_id.substr(0, colon));
-    const std::string_view id = full_id.substr(std::min(colon + 1, full_id.size()));
+const PaperItem& item_named(std::string_view reference) {
+    const size_t colon = std::min(reference.rfind(':'), reference.size());
+    const Paper& paper = paper_named(reference.substr(0, colon));
+    const std::string_view id = reference.substr(std::min(colon + 1, reference.size()));
     if (const auto parts = parts_of(paper, id); !parts.empty())
         throw std::invalid_argument(
             fmt::format("{}:{} has several parts: name one of {}", paper.name, id, policies::joined(parts)));

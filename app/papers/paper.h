@@ -58,8 +58,10 @@ struct PaperItem {
     std::string cannot;                ///< why the item cannot be made; empty if it can
     std::vector<Finding> findings;
 
-    /// Returns "K-VEC:F4", or "my-paper.yaml:F4".
-    [[nodiscard]] std::string full_id() const { return source + ":" + id; }
+    /// Returns "K-VEC:F4".
+    [[nodiscard]] std::string full_id() const { return paper + ":" + id; }
+    /// Returns the name for `export --figure`: "K-VEC:F4", or "my-paper.yaml:F4".
+    [[nodiscard]] std::string reference() const { return source + ":" + id; }
     /// Returns "yes", "partly" or "no".
     [[nodiscard]] std::string_view state() const;
 };
@@ -89,8 +91,9 @@ struct Paper {
 /// Whether a name is written as an item of a paper, as in "K-VEC:F4".
 [[nodiscard]] bool is_item_name(std::string_view name);
 
-/// Finds an item by its full id; case does not matter. @throws std::invalid_argument with the known papers or items
-[[nodiscard]] const PaperItem& item_named(std::string_view full_id);
+/// Finds an item by PaperItem::reference(); case does not matter. @throws std::invalid_argument with the known papers
+/// or items
+[[nodiscard]] const PaperItem& item_named(std::string_view reference);
 
 /// Returns `options` with the values of `fast` in place of those of the same names.
 [[nodiscard]] OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast);

@@ -131,6 +131,8 @@ class PaperTest(ProgramTest):
         self.assertIn("0.9 against 0.5", text)
         self.assertIn("A trace has no photographs.", text)
         self.assertIn("kvscope export", text)
+        self.made("export", self.path("out", "texts.h5"), "--figure", f"{self.path('small.yaml')}:F1", "-o", self.path("again.svg"))
+        self.assertEqual(self.path("again.svg").read_bytes(), self.path("out", "figures", "Small-F1.svg").read_bytes())
         svg = self.path("out", "figures", "Small-F1.svg").read_text()
         self.assertIn("SnapKV", svg)  # the new label, in the caption of <desc>
 
@@ -215,11 +217,14 @@ class ItemTest(ProgramTest):
             self.assertEqual(row["possible"] == "yes", row["remark"] is None or row["remark"] == "", row)
 
         trace = self.trace()
-        alias = next(item for item, row in items.items() if row["made_with"] == "coverage")
-        drawn = self.run_program("export", trace, "--figure", alias, "--run", "snapkv:window=8", "-o", self.path("item.csv"))
-        self.assertEqual(drawn.returncode, 0, drawn.stderr)
-        plain = self.run_program("export", trace, "--figure", "coverage", "--run", "snapkv:window=8", "-o", self.path("own.csv"))
-        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.made("export", trace, "--figure", "ApertureKV:F6", "-o", self.path("item.csv"))
+        self.made("export", trace, "--figure", "query-similarity", "--source", "mean-by-layer", "-o", self.path("own.csv"))
+        self.assertEqual(self.path("item.csv").read_text(), self.path("own.csv").read_text())
+        self.made("export", trace, "--figure", "ApertureKV:F6", "--layer", "1", "-o", self.path("layer.csv"))
+        self.assertLess(len(self.path("layer.csv").read_text()), len(self.path("own.csv").read_text()))
+        lacks = self.run_program("export", trace, "--figure", "ApertureKV:T2", "-o", self.path("x.pdf"))
+        self.assertNotEqual(lacks.returncode, 0)
+        self.assertIn("`kvscope reproduce ApertureKV` makes a trace for this item", lacks.stderr)
 
     def test_what_is_missing(self):
         trace = self.trace()

@@ -92,7 +92,7 @@ TEST_CASE("The findings of the papers name runs of their traces") {
                         for (const std::string& list : values)
                             for (const std::string& text : policies::split_policies(list)) {
                                 if (text.find('{') != std::string::npos) {  // a file that is made first
-                                    runs.insert(text.substr(0, text.find(':')));
+                                    runs.insert({text, text.substr(0, text.find(':'))});
                                     continue;
                                 }
                                 for (const auto& spec : policies::parse_policies(text)) runs.insert(spec.label());

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/results/result.h"
 #include "analysis/tables/table_format.h"
 #include "app/cli/sweep/child_processes.h"
@@ -93,8 +94,10 @@ class ItemMaker {
     void draw(const papers::PaperItem& item, papers::ReproducedItem& made) {
         const papers::ItemTrace shown = papers::trace_of_item(reader(item.trace), item);
         const auto& definition = analysis::figure_definition(item.figure);
-        const figures::Exported exported = figures::figure_to_export(definition, shown.reader, shown.options);
-        exported.check();
+        const analysis::TracePart part{&shown.reader, shown.options};
+        analysis::check_figure(definition, {&part, 1});
+        figures::Exported exported{nullptr, [&] { return analysis::make_numbers(definition, {&part, 1}); }};
+        if (definition.has_drawing()) exported.figure = [&] { return analysis::make_figure(definition, {&part, 1}); };
         const figures::ExportOptions options{.creator = std::string("kvscope ") + program::version()};
         const auto write = [&](std::string_view extension) {
             if (stop_.stop_requested()) throw Stopped();
