@@ -27,7 +27,7 @@ OPTIONS = {
     "--window": [5], "--threads": None, "--chat-template": ["off"], "--apply-chat-template": [], "--no-template": [],
     "--no-special": ["--no-template"],
     "--analyze": None, "--alignment": [], "--no-compare": [], "--no-record": [], "--record": None, "--shard": None, "--max-disk": None,
-    "--timings": None,
+    "--timings": None, "--same-window": None,
     "--force": None, "--quiet": None, "--help": None, "--model": None,
 }
 

@@ -268,6 +268,17 @@ class Options(ProgramTest):
             budgets = [int(prompt[f"runs/{j}"].attrs["budget"]) for j in range(1, len(prompt["runs"]))]
         self.assertEqual(budgets, [int(0.25 * n + 0.5), int(0.5 * n + 0.5), 20, 40, 80])
 
+    def test_same_window(self):
+        policies = ["snapkv,k-vec", "aperturekv:window=4", "streaming-llm"]
+        options = [word for policy in policies for word in ("--policy", policy)]
+        self.make_trace("same.h5", *options, "--budget", 40, "--same-window", 8)
+        self.make_trace("each.h5", "--policy", "snapkv:window=8", "--policy", "k-vec:window=8", "--policy", "aperturekv:window=4",
+                        "--policy", "streaming-llm", "--budget", 40)
+        self.assertEqual(self.outputs("same.h5"), self.outputs("each.h5"))
+        self.assertEqual(list(self.outputs("same.h5"))[1], "snapkv:window=8 @ 40")
+        said = self.make_trace("no.h5", "--policy", "random", "--budget", 40, "--same-window", 8)
+        self.assertIn("--same-window 8 has no effect: none of the policies has a window", said.stderr)
+
     def test_sampling_depends_on_the_seed_alone(self):
         common = ["--policy", "h2o", "--budget", 30, "--temp", 5]
         for name, seed in (("a.h5", 1), ("b.h5", 1), ("c.h5", 2)):

@@ -103,6 +103,11 @@ void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job) {
                                   "snapkv,h2o, or ranges of numbers as in "
                                   "snapkv:window=8-64*2; repeatable");
     suggest(policy->type_name("NAME[:K=V,…]"), defined_names(policies::definitions()));
+    app.add_option("--same-window", job.same_window,
+                   "Window of all policies that have the parameter `window` and do not set it, instead of their "
+                   "different defaults")
+        ->check(WholeNumber(1))
+        ->type_name("W");
     app.add_option(
            "--budget", job.budgets,
            "Budget per KV head and layer: numbers of entries (64,128 or 64-512*2) or shares kept (0.2, 20%); a share "

@@ -148,6 +148,8 @@ SweepTrace PaperCommands::trace(const papers::PaperTrace& trace) const {
     SweepTrace made{trace.name, {trace.command}};
     append_model(made.arguments);
     append(made.arguments, settings_.is_fast ? papers::with_replaced(trace.options, trace.fast) : trace.options);
+    if (settings_.same_window > 0 && trace.command != "analyze")
+        made.arguments.push_back(fmt::format("--same-window={}", settings_.same_window));
     for (int i = 0; i < n_texts(trace); ++i) made.arguments.push_back("--prompt-file=" + text_file(i).string());
     return made;
 }

@@ -16,6 +16,7 @@ struct PaperSettings {
     std::string device{};           ///< empty: the processor
     std::filesystem::path text{};   ///< a file, or a folder of prompts; empty: the installed English prose
     std::filesystem::path data{};   ///< folder with the data of benchmarks; empty: none
+    int same_window = 0;            ///< 0: each policy has its own
     bool is_fast = false;
 };
 

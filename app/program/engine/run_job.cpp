@@ -92,12 +92,20 @@ std::vector<policies::Budget> budgets_of(const RunJob& job) {
     return budgets;
 }
 
+/// Whether the text of a policy sets the parameter `window`.
+bool names_window(std::string_view text) {
+    return text.find(":window=") != std::string_view::npos || text.find(",window=") != std::string_view::npos;
+}
+
 std::vector<policies::PolicySpec> policies_of(const RunJob& job) {
     std::vector<policies::PolicySpec> specs;
-    for (const auto& list : job.policies) {
+    for (const auto& list : job.policies)
         for (const auto& text : policies::split_policies(list))
-            std::ranges::move(policies::parse_policies(text), std::back_inserter(specs));
-    }
+            for (policies::PolicySpec& spec : policies::parse_policies(text)) {
+                if (job.same_window > 0 && spec.values.has("window") && !names_window(text))
+                    spec.values.set("window", std::to_string(job.same_window));
+                specs.push_back(std::move(spec));
+            }
     return specs;
 }
 
@@ -138,6 +146,10 @@ std::vector<std::string> settings_without_effect(const RunJob& job) {
     if (!job.budgets.empty() && !has_use_for_budgets)
         lines.push_back(
             fmt::format("--budget {} has no effect: none of the policies uses a budget", fmt::join(job.budgets, " ")));
+    if (job.same_window > 0 &&
+        std::ranges::none_of(plans, [](const engine::RunPlan& plan) { return plan.spec.values.has("window"); }))
+        lines.push_back(
+            fmt::format("--same-window {} has no effect: none of the policies has a window", job.same_window));
     const bool has_questions = std::any_of(job.prompts.begin(), job.prompts.end(),
                                            [](const PromptText& prompt) { return !prompt.questions.empty(); });
     if (!job.experiment.query_aware && !job.prompts.empty() && !has_questions)

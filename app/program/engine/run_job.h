@@ -35,6 +35,7 @@ struct RunJob {
     std::optional<engine::HeadMeasure> profile;
     std::string prompt_from;  ///< prompts of a trace instead of `prompts`: "trace.h5", or "trace.h5:0,2" for some
     std::vector<std::string> policies;
+    int same_window = 0;  ///< replaces the default of the policies' parameter `window`; 0: each has its own default
     std::vector<std::string> budgets;
     engine::ExperimentOptions experiment;
     std::filesystem::path output;       ///< file of the trace; a shard has a file of its own

@@ -132,6 +132,7 @@ std::string own_command(const Arguments& arguments) {
     if (settings.is_fast) command.add("--fast");
     if (!settings.model.empty()) command.add_path("--model", settings.model);
     if (!settings.device.empty()) command.add("--device", settings.device);
+    if (settings.same_window > 0) command.add("--same-window", std::to_string(settings.same_window));
     if (!settings.text.empty()) command.add_path("--text", settings.text);
     if (!settings.data.empty()) command.add_path("--data", settings.data);
     command.add_path("-o", arguments.folder);
@@ -149,6 +150,9 @@ std::vector<std::pair<std::string, std::string>> conditions_of(const papers::Pap
         conditions.emplace_back("Model", analysis::model_in_words(reader.model()));
         break;
     }
+    if (arguments.settings.same_window > 0)
+        conditions.emplace_back("Window", fmt::format("{} queries for all policies that do not set another",
+                                                      arguments.settings.same_window));
     conditions.emplace_back("Prompts", arguments.settings.text.empty() ? "passages of the installed English prose"
                                                                        : arguments.settings.text.string());
     conditions.emplace_back("Amount", arguments.settings.is_fast
@@ -224,6 +228,10 @@ std::function<int()> declare(CLI::App& app) {
            "GGUF file, Hugging Face directory, or id of a model in the local hub cache (default: the installed model)")
         ->type_name("MODEL");
     app.add_option("--device", settings.device, "Device of the model, as for `kvscope run`")->type_name("DEVICE");
+    app.add_option("--same-window", settings.same_window,
+                   "Window of all policies that do not set one, instead of their different defaults")
+        ->check(WholeNumber(1))
+        ->type_name("W");
     app.add_option(
            "--text", settings.text,
            "Text that is divided into prompts of 4,000 bytes, or a folder with one prompt per file (default: the "
