@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,18 +28,36 @@ struct ShareMeasure {
     [[nodiscard]] std::string share() const { return "share of " + whole; }  ///< unit of the table
 };
 
+/// The x axes of the panels.
+enum class ShareAxes { layer_and_budget, layer, budget, window };
+
+struct ShareLayout {
+    ShareAxes axes = ShareAxes::layer_and_budget;
+    size_t most_lines = SIZE_MAX;  ///< per panel; more lines are divided into panels, by budget if possible
+};
+
 struct SharePair {
     ShownPair shown;
     RunShares a, b;
 };
 
-/// Draws percentages by layer (left) and of the whole model by budget (right). The caller adds name, title and caption.
+/// Returns the axes for "layer", "budget" or "window", and both layer and budget for "". @throws FigureError
+[[nodiscard]] ShareAxes share_axes_from_name(const std::string& name);
+
+/// Returns the policy's parameter `window` in queries; nullopt if the policy has none.
+[[nodiscard]] std::optional<double> window_parameter(const trace::RunAttributes& run);
+
+/// Returns for each run whether another run of its trace differs from it only in the parameter `window`.
+[[nodiscard]] std::vector<bool> differ_only_in_window(std::span<const ShownRun> runs);
+
+/// Draws percentages by layer (left) and of the whole model by budget (right), or over the axis of `layout`. The caller
+/// adds name, title and caption. @param runs for the axis `window`: runs that differ_only_in_window()
 [[nodiscard]] Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs,
-                                  const ShareMeasure& measure);
+                                  const ShareMeasure& measure, const ShareLayout& layout = {});
 
 /// Draws the difference A − B like share_figure(). @throws NothingToShow if the numbers of layers differ
 [[nodiscard]] Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
-                                             const ShareMeasure& measure);
+                                             const ShareMeasure& measure, const ShareLayout& layout = {});
 
 /// Returns the differences as shares. A row without a layer refers to the whole model. @throws as
 /// share_difference_figure()

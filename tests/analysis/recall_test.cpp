@@ -140,3 +140,121 @@ TEST_CASE("a run without recorded recall does not hide the recall of the others"
     options.runs = {"2"};
     CHECK_THROWS_WITH(definition.make(reader, options), Contains("no recall of " + run_label(reader.run(0, 2))));
 }
+
+namespace {
+
+/// A run of the sample trace with its recall in each row.
+struct KnownRecall {
+    std::string policy;
+    int64_t budget = 0;
+    int window = 0;  ///< the parameter; 0: the policy has none
+    float recall = 0;
+};
+
+void write_known_recall(const std::filesystem::path& path, const std::vector<KnownRecall>& runs) {
+    const trace::sample::Options o;
+    const auto prompt = trace::sample::prompt(o);
+    trace::Writer writer(path, trace::sample::recipe, {.generator = "sample"});
+    writer.write_model(trace::sample::model(o));
+    writer.write_prompt(0, prompt);
+    writer.write_run(0, 0, trace::sample::full_run(o, prompt));
+    int index = 0;
+    for (const KnownRecall& known : runs) {
+        auto run = trace::sample::selecting_run(o, prompt, known.policy, known.budget);
+        run.parameters_json = known.window ? R"({"window": )" + std::to_string(known.window) + "}" : "{}";
+        run.recall.assign(3 * 2, known.recall);
+        writer.write_run(0, ++index, run);
+    }
+    writer.finish();
+}
+
+size_t n_lines(const Panel& panel) {
+    return static_cast<size_t>(
+        std::ranges::count_if(panel.shapes, [](const Shape& shape) { return std::holds_alternative<Line>(shape); }));
+}
+
+}  // namespace
+
+TEST_CASE("recall over the window joins runs that differ only in the window") {
+    const trace::sample::TemporaryFolder folder;
+    write_known_recall(folder / "t.h5", {{"snapkv", 16, 32, 0.75F},
+                                         {"snapkv", 16, 8, 0.25F},
+                                         {"snapkv", 24, 8, 0.5F},   // no other window with this budget
+                                         {"h2o", 16, 0, 0.125F}});  // no window
+    const trace::Reader reader(folder / "t.h5");
+    const FigureDefinition& definition = figure_definition("recall");
+    FigureOptions options;
+    options.own["over"] = "window";
+    CHECK_NOTHROW(definition.check(reader, options));
+    const Figure figure = definition.make(reader, options);
+    REQUIRE(figure.panels.size() == 1);
+    const auto& line = std::get<Line>(figure.panels[0].shapes.at(0));
+    CHECK(line.x == std::vector<double>{8, 32});
+    CHECK(line.y == std::vector<double>{25, 75});
+    CHECK(n_lines(figure.panels[0]) == 1);
+    CHECK(figure.legend.size() == 1);
+    CHECK(figure.panels[0].x.title == "Window");
+    CHECK_THAT(figure.caption, Contains("no other run differs only in the window: snapkv 24, h2o 16"));
+
+    const Table numbers = definition.numbers(reader, options);
+    CHECK(numbers.rows.size() == 2 * (1 + 3 * 3));
+    const auto column =
+        static_cast<size_t>(std::ranges::find(numbers.columns, "window", &Column::name) - numbers.columns.begin());
+    CHECK(std::get<int64_t>(numbers.rows[0].cells.at(column)) == 32);
+
+    options.runs = {"h2o"};
+    CHECK_THROWS_WITH(definition.check(reader, options), Contains("differ only in the parameter window"));
+    CHECK_THROWS_AS(definition.make(reader, options), NothingToShow);
+}
+
+TEST_CASE("recall over layers or the budget has only these panels, and other axes are refused") {
+    const trace::sample::TemporaryFolder folder;
+    write_known_recall(folder / "t.h5", {{"snapkv", 16, 8, 0.25F}, {"snapkv", 24, 8, 0.5F}});
+    const trace::Reader reader(folder / "t.h5");
+    const FigureDefinition& definition = figure_definition("recall");
+    const auto titles = [&](const std::string& over) {
+        FigureOptions options;
+        options.own["over"] = over;
+        std::vector<std::string> found;
+        for (const Panel& panel : definition.make(reader, options).panels) found.push_back(panel.title);
+        return found;
+    };
+    CHECK(titles("") == std::vector<std::string>{"Each layer", "Whole model"});
+    CHECK(titles("layer") == std::vector<std::string>{"Each layer"});
+    CHECK(titles("budget") == std::vector<std::string>{"Whole model"});
+    FigureOptions options;
+    options.own["over"] = "depth";
+    CHECK_THROWS_WITH(definition.check(reader, options), "--over is layer, budget or window, not 'depth'");
+}
+
+TEST_CASE("recall of more than eight runs has a panel for each budget, with equal y axes") {
+    const trace::sample::TemporaryFolder folder;
+    std::vector<KnownRecall> runs;
+    for (const char* policy : {"snapkv", "h2o", "cam"})
+        for (const int64_t budget : {24, 16, 20}) runs.push_back({policy, budget, 0, 0.5F});
+    write_known_recall(folder / "t.h5", runs);
+    const trace::Reader reader(folder / "t.h5");
+    FigureOptions options;
+    options.own["over"] = "layer";
+    const Figure figure = figure_definition("recall").make(reader, options);
+    REQUIRE(figure.panels.size() == 3);
+    const std::vector<std::string> titles{"Budget 16", "Budget 20", "Budget 24"};
+    for (size_t i = 0; i < 3; ++i) {
+        CHECK(figure.panels[i].title == titles[i]);
+        CHECK(n_lines(figure.panels[i]) == 3);
+        CHECK(figure.panels[i].y.max == figure.panels[0].y.max);
+    }
+    options.runs = {"snapkv", "h2o"};  // six lines
+    CHECK(figure_definition("recall").make(reader, options).panels.size() == 1);
+
+    // No two runs have the same budget: nine lines of one policy become four and five.
+    runs.clear();
+    for (int64_t budget = 16; budget < 25; ++budget) runs.push_back({"snapkv", budget, 0, 0.5F});
+    write_known_recall(folder / "one.h5", runs);
+    options.runs.clear();
+    const Figure one = figure_definition("recall").make(trace::Reader(folder / "one.h5"), options);
+    REQUIRE(one.panels.size() == 2);
+    CHECK(n_lines(one.panels[0]) == 4);
+    CHECK(n_lines(one.panels[1]) == 5);
+    CHECK(one.panels[1].title == "Each layer, 2 of 2");
+}
