@@ -173,7 +173,17 @@ analysis::Table table_of_items(const papers::Reproduction& reproduction) {
     return table;
 }
 
+/// @throws std::invalid_argument if --text or --data names nothing that exists
+void check_paths(const PaperSettings& settings) {
+    std::error_code error;
+    if (!settings.text.empty() && !fs::exists(settings.text, error))
+        throw std::invalid_argument(fmt::format("--text: {} does not exist", settings.text.string()));
+    if (!settings.data.empty() && !fs::is_directory(settings.data, error))
+        throw std::invalid_argument(fmt::format("--data: {} is not a folder", settings.data.string()));
+}
+
 int act(Arguments& arguments) {
+    check_paths(arguments.settings);
     papers::Paper paper = papers::paper_named(arguments.paper);
     if (arguments.folder.empty()) arguments.folder = paper.name + (arguments.settings.is_fast ? "-fast" : "");
     for (papers::PaperItem& item : paper.items)
@@ -236,11 +246,9 @@ std::function<int()> declare(CLI::App& app) {
            "--text", settings.text,
            "Text that is divided into prompts of 4,000 bytes, or a folder with one prompt per file (default: the "
            "installed English prose)")
-        ->check(CLI::ExistingPath)
         ->type_name("FILE|FOLDER");
     app.add_option("--data", settings.data,
                    "Folder with the data of benchmarks; each item that needs data names its subfolder")
-        ->check(CLI::ExistingDirectory)
         ->type_name("FOLDER");
     app.add_flag("-q,--quiet", arguments->quiet, "Hide progress and the table of items");
     return [arguments] { return act(*arguments); };
