@@ -12,13 +12,16 @@ namespace {
 
 constexpr size_t least_flag_columns = 10;
 
-/// Breaks a text into lines that begin at column `indent`. `lead` precedes the first line.
+}  // namespace
+
 std::string wrapped(const std::string& text, const std::string& lead, size_t indent, size_t columns) {
     std::string out;
     for (const auto& line : analysis::break_into_lines(text, columns - indent))
         out += fmt::format("{:<{}}{}\n", out.empty() ? lead : "", indent, line);
     return out;
 }
+
+namespace {
 
 std::string help_entry(const analysis::FigureDefinition& definition, size_t columns) {
     std::string text = definition.name + '\n' + wrapped(definition.summary, "", 4, columns);
@@ -41,9 +44,13 @@ std::string definitions_text(std::span<const analysis::FigureDefinition> definit
     return text;
 }
 
-std::string list_text(std::span<const analysis::FigureDefinition> definitions) {
+size_t list_columns() {
     const size_t columns = terminal_width();
-    return definitions_text(definitions, columns == 0 ? 100 : std::min<size_t>(columns, 100));
+    return columns == 0 ? 100 : std::min<size_t>(columns, 100);
+}
+
+std::string list_text(std::span<const analysis::FigureDefinition> definitions) {
+    return definitions_text(definitions, list_columns());
 }
 
 }  // namespace kvscope::cli

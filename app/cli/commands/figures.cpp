@@ -52,18 +52,22 @@ analysis::Table table_of_items(const std::string& paper) {
     return table;
 }
 
-/// Lists the items in columns of a terminal.
 std::string text_of_items() {
-    std::string text =
-        "\nFigures and tables of papers (kvscope figures --paper NAME says how they differ from the paper's):\n";
+    constexpr size_t name_columns = 17, made_with_columns = 18;
+    const size_t columns = list_columns();
+    std::string text = "\n" + wrapped(
+                                  "Figures and tables of papers. `kvscope figures --paper NAME` says how each differs "
+                                  "from the paper's.",
+                                  "", 0, columns);
     for (const papers::Paper& paper : papers::all_papers()) {
-        text += fmt::format("\n{}: {}\n", paper.name, paper.title);
-        for (const papers::PaperItem& item : paper.items)
-            text += fmt::format("    {:<16}{:<18}{}\n", item.full_id(),
-                                !item.cannot.empty()  ? "–"
-                                : item.figure.empty() ? item.command
-                                                      : item.figure,
-                                item.shows);
+        text += "\n" + wrapped(paper.title, paper.name + ":", paper.name.size() + 2, columns);
+        for (const papers::PaperItem& item : paper.items) {
+            const std::string& made_with = !item.cannot.empty()  ? "–"
+                                           : item.figure.empty() ? item.command
+                                                                 : item.figure;
+            text += wrapped(item.shows, fmt::format("    {:<{}}{}", item.full_id(), name_columns, made_with),
+                            4 + name_columns + made_with_columns, columns);
+        }
     }
     return text;
 }
