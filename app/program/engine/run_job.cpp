@@ -12,6 +12,7 @@
 #include "engine/prefill/prompt.h"
 #include "policies/api/budget.h"
 #include "policies/registry/feasibility.h"
+#include "policies/registry/same_window.h"
 
 namespace kvscope::program {
 
@@ -92,18 +93,12 @@ std::vector<policies::Budget> budgets_of(const RunJob& job) {
     return budgets;
 }
 
-/// Whether the text of a policy sets the parameter `window`.
-bool names_window(std::string_view text) {
-    return text.find(":window=") != std::string_view::npos || text.find(",window=") != std::string_view::npos;
-}
-
 std::vector<policies::PolicySpec> policies_of(const RunJob& job) {
     std::vector<policies::PolicySpec> specs;
     for (const auto& list : job.policies)
         for (const auto& text : policies::split_policies(list))
             for (policies::PolicySpec& spec : policies::parse_policies(text)) {
-                if (job.same_window > 0 && spec.values.has("window") && !names_window(text))
-                    spec.values.set("window", std::to_string(job.same_window));
+                if (job.same_window > 0) policies::set_default_window(spec, text, job.same_window);
                 specs.push_back(std::move(spec));
             }
     return specs;
