@@ -10,6 +10,7 @@
 
 #include "analysis/runs/rename_runs.h"
 #include "analysis/shell_command.h"
+#include "app/program/input_files.h"
 #include "app/program/number_list.h"
 
 namespace kvscope::papers {
@@ -39,7 +40,7 @@ void set_option(analysis::FigureOptions& options, const analysis::FigureDefiniti
     } else if (name == "source") {
         options.source = text;
     } else if (name == "prompt") {
-        options.prompt = static_cast<int>(number_of(name, text));
+        options.prompt = program::number_list(text, "prompts").at(0);
     } else if (name == "token" || name == "tokens") {
         const auto [first, last] = program::number_range(text, name);
         options.tokens = {{first, last}};
@@ -127,7 +128,7 @@ std::string command_of_item(const PaperItem& item, const std::filesystem::path& 
                 if (value == "true")
                     command.add("--" + name);
                 else
-                    command.add("--" + name, value);
+                    command.add("--" + name, program::with_asset_path(value));
             }
         }
         command.add_path("-o", output);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <set>
+#include <utility>
 
 #include "analysis/results/sample_values.h"
 #include "analysis/results/scalars.h"
@@ -68,16 +70,50 @@ void keep_common(analysis::ValuesBySample& a, analysis::ValuesBySample& b) {
     std::erase_if(b, [&](const auto& sample) { return !a.contains(sample.first); });
 }
 
-Judgement judge_at(const std::string& budget, const Finding& finding, const Runs& results) {
+bool are_equal(const analysis::ValuesBySample& a, const analysis::ValuesBySample& b) {
+    return std::ranges::all_of(a,
+                               [&](const auto& sample) { return sample.second.mean() == b.at(sample.first).mean(); });
+}
+
+/// Returns the full runs, which have no budget, and the runs with this budget, in any way of writing it.
+Runs results_at(const std::string& budget, const Runs& results) {
+    if (budget.empty()) return results;
+    Runs chosen;
+    for (const Result* result : results) {
+        const analysis::RunName name(result->setting + " @ " + budget);
+        if (result->is_full() || analysis::match_name(name, *result, {})) chosen.push_back(result);
+    }
+    return chosen;
+}
+
+std::set<std::string> budgets_of(const Runs& runs) {
+    std::set<std::string> budgets;
+    for (const Result* run : runs) budgets.insert(run->budget);
+    return budgets;
+}
+
+bool are_full(const Runs& runs) { return std::ranges::all_of(runs, &Result::is_full); }
+
+/// Keeps the runs at budgets that both have, so that a difference of budgets is no difference of policies. Runs with
+/// one budget each, and full runs, are compared as they are. Returns whether any are left.
+bool keep_common_budgets(Runs& a, Runs& b) {
+    const std::set<std::string> of_a = budgets_of(a), of_b = budgets_of(b);
+    if ((of_a.size() == 1 && of_b.size() == 1) || are_full(a) || are_full(b)) return true;
+    std::erase_if(a, [&](const Result* run) { return !of_b.contains(run->budget); });
+    std::erase_if(b, [&](const Result* run) { return !of_a.contains(run->budget); });
+    return !a.empty();
+}
+
+Judgement judge_at(const std::string& budget, const Finding& finding, const Runs& all_results) {
     Judgement judgement;
     judgement.budget = budget;
-    const std::string at = budget.empty() ? "" : " @ " + budget;
-    const Runs of = runs_called(finding.of + at, results);
-    // The full run has no budget.
-    const bool than_full = finding.than == full_policy;
-    const Runs than = runs_called(finding.than + (than_full ? "" : at), results);
+    const Runs results = results_at(budget, all_results);
+    Runs of = runs_called(finding.of, results), than = runs_called(finding.than, results);
     for (const auto& [runs, name] : {std::pair{&of, &finding.of}, std::pair{&than, &finding.than}})
-        if (runs->empty()) return unknown(judgement, fmt::format("the trace has no run {}{}", *name, at));
+        if (runs->empty())
+            return unknown(judgement,
+                           fmt::format("the trace has no run {}{}", *name, budget.empty() ? "" : " @ " + budget));
+    if (!keep_common_budgets(of, than)) return unknown(judgement, "the runs have no budget in common");
     const analysis::Scalar& scalar = analysis::scalar_named(finding.number);
     auto a = analysis::values_of(of, scalar), b = analysis::values_of(than, scalar);
     keep_common(a, b);
@@ -89,11 +125,11 @@ Judgement judge_at(const std::string& budget, const Finding& finding, const Runs
     if (difference->estimate.n_clusters < fewest_contexts)
         return unknown(judgement,
                        fmt::format("{} prompts of at least {}", difference->estimate.n_clusters, fewest_contexts));
-    if (scalar.is_score())
+    if (scalar.is_score()) {
         if (std::string reason = why_full_is_no_reference(results); !reason.empty()) return unknown(judgement, reason);
+        if (are_equal(a, b)) return unknown(judgement, "both runs have the same score in every sample");
+    }
     const auto [low, high] = difference->estimate.interval;
-    if (scalar.is_score() && low == 0 && high == 0)
-        return unknown(judgement, "both runs have the same score in every sample");
     const bool holds = finding.is_more ? low > 0 : high < 0;
     judgement.outcome = holds ? Judgement::Outcome::holds : Judgement::Outcome::does_not_hold;
     return judgement;

@@ -138,7 +138,7 @@ std::string page_of(const Reproduction& reproduction) {
         "<style>.holds { color: #00703c; } .fails { color: #b3261e; } .unknown { color: #666; }\n"
         "body { max-width: 90em; } td { vertical-align: top; } .says { min-width: 16em; }\n"
         "pre { overflow-x: auto; background: #f4f4f4; padding: 0.6em; }</style>\n";
-    body += fmt::format("<h1>{}: {}</h1>\n", html_text(paper.name), html_text(paper.title));
+    body += fmt::format("<h1>{}</h1>\n", html_text(paper.heading()));
     body += "<table><tbody>\n";
     for (const auto& [name, value] : reproduction.conditions)
         body += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", html_text(name), html_text(value));

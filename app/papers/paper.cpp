@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <functional>
 #include <initializer_list>
@@ -19,6 +20,7 @@
 #include "app/program/input_files.h"
 #include "app/program/yaml_file.h"
 #include "policies/registry/name_matching.h"
+#include "policies/registry/same_window.h"
 
 namespace kvscope::papers {
 namespace {
@@ -35,7 +37,7 @@ class PaperFile {
     Paper read() {
         const YAML::Node& root = file_.root();
         check_keys(root, {"paper", "title", "prepare", "traces", "items"});
-        paper_.name = text(root, "paper");
+        paper_.name = file_name(root, text(root, "paper"));
         paper_.title = text(root, "title");
         for (const YAML::Node& entry : list(root, "prepare")) paper_.preparations.push_back(preparation(entry));
         if (const YAML::Node traces = root["traces"]) {
@@ -111,6 +113,7 @@ class PaperFile {
         } else {
             add(value);
         }
+        if (all.empty()) file_.fail(value, "expected a value, found an empty list");
         return all;
     }
 
@@ -124,14 +127,24 @@ class PaperFile {
         return all;
     }
 
+    /// Checks a text that becomes the name of a file.
+    std::string file_name(const YAML::Node& at, const std::string& name) const {
+        const auto is_allowed = [](unsigned char c) {
+            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+        };
+        if (name.empty() || name.front() == '.' || !std::ranges::all_of(name, is_allowed))
+            file_.fail(at, fmt::format("'{}' becomes the name of a file: use letters, digits, - and _", name));
+        return name;
+    }
+
     Preparation preparation(const YAML::Node& map) const {
         check_keys(map, {"name", "command", "options", "fast"});
-        return {text(map, "name"), text(map, "command"), options(map["options"]), options(map["fast"])};
+        return {file_name(map, text(map, "name")), text(map, "command"), options(map["options"]), options(map["fast"])};
     }
 
     PaperTrace trace(const std::string& name, const YAML::Node& map) const {
         check_keys(map, {"command", "texts", "data", "options", "fast"});
-        PaperTrace trace{name,
+        PaperTrace trace{file_name(map, name),
                          one_of(map, "command", {"run", "eval", "analyze"}),
                          count(map, "texts"),
                          optional_text(map, "data"),
@@ -147,14 +160,13 @@ class PaperFile {
     }
 
     std::string known_trace(const YAML::Node& map) const {
-        std::string name = optional_text(map, "trace");
+        const std::string name = optional_text(map, "trace");
         if (name.empty()) return name;
         try {
-            (void)paper_.trace(name);
+            return paper_.trace(name).name;
         } catch (const std::invalid_argument& error) {
             file_.fail(map["trace"], error.what());
         }
-        return name;
     }
 
     PaperItem item(const YAML::Node& map) const {
@@ -162,7 +174,7 @@ class PaperFile {
                          "findings"});
         PaperItem item;
         item.paper = item.source = paper_.name;
-        item.id = text(map, "id");
+        item.id = file_name(map, text(map, "id"));
         item.shows = text(map, "shows");
         item.trace = known_trace(map);
         item.figure = optional_text(map, map["ranking"] ? "ranking" : "figure");
@@ -179,6 +191,7 @@ class PaperFile {
 
     /// Checks that the item is made in one way: as a figure of a trace, by a command, or not at all.
     void check_way(const YAML::Node& map, const PaperItem& item) const {
+        if (map["figure"] && map["ranking"]) file_.fail(map, fmt::format("{} has a figure and a ranking", item.id));
         const int n_ways =
             (item.figure.empty() ? 0 : 1) + (item.command.empty() ? 0 : 1) + (item.cannot.empty() ? 0 : 1);
         if (n_ways != 1)
@@ -247,6 +260,8 @@ std::vector<std::string> parts_of(const Paper& paper, std::string_view id) {
 
 std::string_view PaperItem::state() const { return !cannot.empty() ? "no" : lacks.empty() ? "yes" : "partly"; }
 
+std::string Paper::heading() const { return title.starts_with(name + ":") ? title : name + ": " + title; }
+
 const PaperTrace& Paper::trace(std::string_view wanted) const {
     return named(traces, wanted, "trace", [](const PaperTrace& one) { return one.name; });
 }
@@ -308,6 +323,24 @@ PaperItem with_prepared_files(PaperItem item, const Paper& paper, const fs::path
     const auto fill = [&](std::string& text) { text = with_prepared_files(std::move(text), paper, folder); };
     for (auto& [name, values] : item.options) std::ranges::for_each(values, fill);
     std::ranges::for_each(item.renames, fill);
+    for (Finding& finding : item.findings) {
+        fill(finding.of);
+        fill(finding.than);
+    }
+    return item;
+}
+
+PaperItem with_same_window(PaperItem item, int window) {
+    const auto fill = [window](std::string& run) {
+        const size_t at = std::min(run.find(" @ "), run.size());
+        try {
+            run = policies::with_default_window(run.substr(0, at), window) + run.substr(at);
+        } catch (const policies::ParameterError&) {
+            // The full run's label, or a policy whose file is not made yet.
+        }
+    };
+    for (auto& [name, values] : item.options)
+        if (name == "run" || name == "against") std::ranges::for_each(values, fill);
     for (Finding& finding : item.findings) {
         fill(finding.of);
         fill(finding.than);

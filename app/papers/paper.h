@@ -73,6 +73,8 @@ struct Paper {
     std::vector<PaperTrace> traces;
     std::vector<PaperItem> items;
 
+    /// Returns "K-VEC: Coverage-Driven …"; only the title if it begins with the name.
+    [[nodiscard]] std::string heading() const;
     /// @throws std::invalid_argument with the known names
     [[nodiscard]] const PaperTrace& trace(std::string_view name) const;
 };
@@ -94,6 +96,9 @@ struct Paper {
 /// Finds an item by PaperItem::reference(); case does not matter. @throws std::invalid_argument with the known papers
 /// or items
 [[nodiscard]] const PaperItem& item_named(std::string_view reference);
+
+/// Returns the item with the names that runs have with --same-window: "snapkv:window=16" for "snapkv".
+[[nodiscard]] PaperItem with_same_window(PaperItem item, int window);
 
 /// Returns `options` with the values of `fast` in place of those of the same names.
 [[nodiscard]] OptionTexts with_replaced(OptionTexts options, const OptionTexts& fast);

@@ -92,6 +92,30 @@ TEST_CASE("A name with parameters does not mean other parameters of the policy")
     CHECK(*judged(finding("k-vec:window=8"), all).of == Approx(9));
 }
 
+TEST_CASE("Without a budget, only budgets of both policies are compared") {
+    std::vector<Result> all = results(20, 0.5);
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(result("snapkv", "24", i, 50));
+        all.push_back(result("k-vec", "128", i, 0));
+    }
+    Finding any = finding();
+    any.budgets.clear();
+    CHECK(judged(any, all).difference->mean == Approx(-0.5));
+}
+
+TEST_CASE("A budget may be written in several ways") {
+    std::vector<Result> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(result("snapkv", "20 %", i, 1));
+        all.push_back(result("k-vec", "20 %", i, 0.5));
+    }
+    Finding share = finding();
+    for (const char* text : {"20%", "20 %", "0.2"}) {
+        share.budgets = {text};
+        CHECK(judged(share, all).outcome == Outcome::holds);
+    }
+}
+
 TEST_CASE("The full run has no budget") {
     const Judgement judgement = judged(finding("k-vec", "full"), results(20, 0.5));
     CHECK(judgement.outcome == Outcome::does_not_hold);
@@ -126,8 +150,16 @@ TEST_CASE("Scores are judged only if the full run is right") {
         const Judgement judgement = judged(score, all);
         CHECK(judgement.outcome == (of_full == 1 ? Outcome::holds : Outcome::is_unknown));
         CHECK(judgement.difference->mean == Approx(0.75));
+        if (of_full == 1) {  // differences that cancel within each context
+            for (size_t i = 0; i < all.size(); ++i) {
+                all[i].row.context_hash = std::to_string(i / 6);
+                if (all[i].row.policy == "k-vec") all[i].row.score = (i / 3) % 2 == 0 ? 1 : 0;
+                if (all[i].row.policy == "snapkv") all[i].row.score = (i / 3) % 2 == 0 ? 0 : 1;
+            }
+            CHECK_THAT(judged(score, all).reason, Catch::Contains("10 prompts of at least 20"));
+        }
         for (Result& one : all)
-            if (one.row.policy == "k-vec") one.row.score = 0;
+            if (one.row.policy != "full") one.row.score = 0;
         CHECK(judged(score, all).outcome == Outcome::is_unknown);
     }
 }

@@ -52,6 +52,9 @@ TEST_CASE("Errors in a paper's file name the line and the remedy") {
     fails("  - {id: F1, shows: s, trace: b, figure: coverage}\n", "no trace 'b'. Did you mean a?");
     fails("  - {id: F1, shows: s, trace: a, figure: coverag}\n", "coverag");
     fails("  - {id: F1, shows: s, trace: a, figur: coverage}\n", "unknown key 'figur'. Did you mean figure?");
+    fails("  - {id: F1, shows: s, cannot: c, rename: {random: []}}\n", "expected a value, found an empty list");
+    fails("  - {id: ../F1, shows: s, cannot: c}\n", "'../F1' becomes the name of a file");
+    fails("  - {id: F1, shows: s, trace: a, figure: coverage, ranking: heads}\n", "F1 has a figure and a ranking");
     fails("  - {id: F1, shows: s}\n", "needs one of figure, ranking, command and cannot, found 0");
     fails(
         "  - {id: F1, shows: s, cannot: c, findings: [{says: x, paper: y, number: kll, of: a, than: b, sign: less}]}\n",
@@ -78,6 +81,17 @@ TEST_CASE("The items of the five papers can be drawn with their options") {
     CHECK_THROWS_WITH(item_named("K-VEC:F99"), Catch::Contains("there is no item of K-VEC 'F99'"));
     CHECK_THROWS_WITH(item_named("K-VEC:T10"), Catch::Contains("K-VEC:T10 has several parts: name one of T10a, T10b"));
     CHECK_THROWS_WITH(item_named("KVEC:F1"), Catch::Contains("Did you mean K-VEC?"));
+}
+
+TEST_CASE("With one window for all policies, findings name the runs that this makes") {
+    const Paper paper = read(head + R"(
+  - {id: F1, shows: s, trace: a, figure: coverage, options: {run: [snapkv, h2o]},
+     findings: [{says: x, paper: y, number: kl, of: snapkv @ 64, than: "aperturekv:window=4", sign: less}]}
+)");
+    const PaperItem item = with_same_window(paper.items.front(), 16);
+    CHECK(item.options.front().second == std::vector<std::string>{"snapkv:window=16", "h2o"});
+    CHECK(item.findings.front().of == "snapkv:window=16 @ 64");
+    CHECK(item.findings.front().than == "aperturekv:window=4");
 }
 
 TEST_CASE("The findings of the papers name runs of their traces") {
