@@ -34,7 +34,7 @@ void require_recall(const TracePart& part) {
         part.reader->path().string(), part.options.prompt));
 }
 
-constexpr size_t most_lines = 8;  // more lines of one panel cannot be told apart
+constexpr size_t most_lines = 8;  // readers cannot distinguish more lines in one panel
 
 ShareLayout layout_of(const FigureOptions& options) {
     return {share_axes_from_name(options.own_text("over", "")), most_lines};

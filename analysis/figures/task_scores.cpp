@@ -370,7 +370,10 @@ void make_depths(Figure& figure, const Scores& scores, const FigureOptions& opti
         figure.panels.push_back(std::move(panel));
     }
     figure.color_scales.push_back(per_cent(scores));
-    if (options.own_text("colors", red_green) == red_green) figure.color_scales.back().map = ColorMap::red_yellow_green;
+    const std::string colors = options.own_text("colors", red_green);
+    if (colors != red_green && colors != safe_colors)
+        throw FigureError(fmt::format("--colors is {} or {}, not '{}'", red_green, safe_colors, colors));
+    if (colors == red_green) figure.color_scales.back().map = ColorMap::red_yellow_green;
     figure.panel_height_mm = depth_cell_mm * static_cast<double>(depths.size());
     figure.width_mm = figure.columns < 3 ? 84 : 174;
 }
