@@ -69,6 +69,11 @@ fs::path asset_path(const std::string& name) {
                              KVSCOPE_SOURCE_ASSETS + ". Install kvscope again");
 }
 
+std::string with_asset_path(const std::string& text) {
+    constexpr std::string_view folder = "assets/";
+    return text.starts_with(folder) ? asset_path(text.substr(folder.size())).string() : text;
+}
+
 std::string read_text(const fs::path& path, size_t largest) {
     if (path == "-") return read_all(STDIN_FILENO, "standard input", largest);
     std::error_code error;

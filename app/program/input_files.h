@@ -13,6 +13,9 @@ namespace kvscope::program {
 /// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if the file is missing
 [[nodiscard]] std::filesystem::path asset_path(const std::string& name);
 
+/// Returns the path of an installed file for "assets/NAME", and any other text unchanged. @throws as asset_path()
+[[nodiscard]] std::string with_asset_path(const std::string& text);
+
 inline constexpr size_t largest_prompt = size_t{256} << 20;  ///< in bytes
 
 /// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds `largest`

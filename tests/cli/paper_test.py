@@ -148,6 +148,57 @@ class PaperTest(ProgramTest):
         self.assertIn("3 prompts of at least 20", self.findings()[0]["outcome"])
         self.assertIn("no run random @ 48", self.findings()[1]["outcome"])
 
+    def test_a_folder_belongs_to_one_reproduction(self):
+        self.write_paper()
+        self.reproduce("--fast")
+        page = self.path("out", "index.html").read_bytes()
+        self.assertIn("texts was made with other settings", self.reproduce(code=2).stderr)
+        self.assertIn("texts was made with other settings", self.reproduce("--fast", "--same-window", 4, code=2).stderr)
+        (self.prompts / "00.txt").write_text("Another prompt. " + TEXT)
+        self.assertIn("000.txt is another text", self.reproduce("--fast", code=2).stderr)
+        self.assertEqual(self.path("out", "index.html").read_bytes(), page)
+        other = self.path("other")
+        other.mkdir()
+        (other / "index.html").write_text("mine")
+        done = self.run_program("reproduce", self.path("small.yaml"), "-m", HF_MODEL, "-o", other)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("contains other files", done.stderr)
+        self.assertEqual((other / "index.html").read_text(), "mine")
+
+    def test_two_processes(self):
+        self.write_paper()
+        first = self.start(*self.arguments())
+        end = time.monotonic() + SECONDS_UNTIL_HUNG
+        while not self.path("out", "reproduction").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.002)
+        time.sleep(0.05)
+        second = self.run_program(*self.arguments())
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("is used by another process", second.stderr)
+        first.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(first.returncode, 0)
+
+    def test_wrong_options(self):
+        paper = json.loads(json.dumps(PAPER))
+        paper["traces"]["texts"]["options"]["polcy"] = "h2o"
+        self.write_paper(traces=paper["traces"])
+        self.assertIn("unknown option --polcy. Did you mean --policy?", self.reproduce(code=1).stderr)
+        paper["items"][0]["options"]["cels"] = "kl"
+        self.write_paper(items=paper["items"])
+        self.assertIn("Small:F1: coverage has no option cels", self.reproduce(code=2).stderr)
+
+    def test_commands_of_the_page(self):
+        self.write_paper()
+        self.assertEqual(self.run_program(*self.arguments()[:5], self.path("o $(touch pwned) ut"), *self.arguments()[6:],
+                                          "--fast").returncode, 0)
+        text = "".join(Page(self.path("o $(touch pwned) ut", "index.html").read_text()).texts)
+        command = next(line for line in text.splitlines() if line.startswith("kvscope run"))
+        words = subprocess.run(["sh", "-c", command.replace("kvscope run", "printf '%s\\n'", 1)], capture_output=True, text=True,
+                               cwd=self.path(), check=True).stdout.splitlines()
+        self.assertIn(str(self.path("o $(touch pwned) ut", "texts", "000.txt")), words)
+        self.assertFalse(self.path("pwned").exists())
+
     def test_interrupted(self):
         self.write_paper()
         process = self.start(*self.arguments())

@@ -392,6 +392,7 @@ void apply_paper_item(Arguments& arguments) {
         throw analysis::FigureError(fmt::format("{} is drawn without a trace: {}", item.full_id(),
                                                 papers::command_of_item(item, {}, arguments.output)));
     arguments.options = papers::with_options_of_item(std::move(arguments.options), item);
+    if (arguments.prompt->count() == 0) arguments.prompt_text = std::to_string(papers::figure_options(item).prompt);
     const bool is_figure = analysis::figure_definition(item.figure).has_drawing();
     arguments.figures.clear();
     (is_figure ? arguments.figures.emplace_back() : arguments.ranking) = item.figure;

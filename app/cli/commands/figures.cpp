@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -42,13 +43,15 @@ analysis::Table table_of_items(const std::string& paper) {
                            {"possible", "Possible", ""},
                            {"remark", "Remark", ""}},
                           {}};
-    const papers::Paper* chosen = paper.empty() ? nullptr : &papers::paper_named(paper);
-    for (const papers::Paper& one : papers::all_papers()) {
-        if (chosen && chosen != &one) continue;
+    const auto add = [&](const papers::Paper& one) {
         for (const papers::PaperItem& item : one.items)
             table.rows.push_back({{item.full_id(), item.shows, item.figure.empty() ? item.command : item.figure,
                                    std::string(item.state()), item.cannot.empty() ? item.lacks : item.cannot}});
-    }
+    };
+    if (paper.empty())
+        std::ranges::for_each(papers::all_papers(), add);
+    else
+        add(papers::paper_named(paper));
     return table;
 }
 
@@ -60,7 +63,7 @@ std::string text_of_items() {
                                   "from the paper's.",
                                   "", 0, columns);
     for (const papers::Paper& paper : papers::all_papers()) {
-        text += "\n" + wrapped(paper.title, paper.name + ":", paper.name.size() + 2, columns);
+        text += "\n" + wrapped(paper.heading(), "", 0, columns);
         for (const papers::PaperItem& item : paper.items) {
             const std::string& made_with = !item.cannot.empty()  ? "–"
                                            : item.figure.empty() ? item.command

@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* english_prose = "training/english.txt";
 constexpr std::string_view data_place = "{data}";
-constexpr std::string_view assets = "assets/";  // begin of paths of installed files
-constexpr size_t bytes_of_passage = 4000;       // about 1,000 tokens of English
+constexpr size_t bytes_of_passage = 4000;  // about 1,000 tokens of English
 
 /// Divides a text into passages of at most bytes_of_passage that end at line breaks, or in a long line at any place
 /// between characters. The last, shorter passage is left out.
@@ -40,7 +39,8 @@ std::vector<std::string> passages_of(std::string_view text, size_t n) {
 std::vector<std::string> texts_of_folder(const fs::path& folder, size_t n) {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder))
-        if (entry.is_regular_file()) files.push_back(entry.path());
+        if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.'))
+            files.push_back(entry.path());
     std::ranges::sort(files);
     files.resize(std::min(files.size(), n));
     std::vector<std::string> texts;
@@ -53,10 +53,13 @@ void replace_all(std::string& text, std::string_view place, const std::string& v
         text.replace(at, place.size(), value);
 }
 
-void write_if_changed(const fs::path& file, const std::string& text) {
+/// Writes a prompt. @throws std::invalid_argument if the file exists with another text, to which traces belong
+void write_prompt(const fs::path& file, const std::string& text) {
     std::error_code error;
-    if (fs::exists(file, error) && file_text(file) == text) return;
-    write_whole_file(file, text, true);
+    if (!fs::exists(file, error)) return write_whole_file(file, text, false);
+    if (file_text(file) != text)
+        throw std::invalid_argument(file.string() +
+                                    " is another text than that of --text: choose another folder with -o");
 }
 
 void create_folder(const fs::path& folder) {
@@ -71,6 +74,10 @@ void create_folder(const fs::path& folder) {
 
 PaperCommands::PaperCommands(const papers::Paper& paper, PaperSettings settings, fs::path folder)
     : paper_(paper), settings_(std::move(settings)), folder_(std::move(folder)) {}
+
+papers::OptionTexts PaperCommands::options_of(const papers::PaperTrace& trace) const {
+    return settings_.is_fast ? papers::with_replaced(trace.options, trace.fast) : trace.options;
+}
 
 int PaperCommands::n_texts(const papers::PaperTrace& trace) const {
     return settings_.is_fast ? trace.n_fast_texts : trace.n_texts;
@@ -93,12 +100,12 @@ void PaperCommands::write_texts() const {
                         "with a file per prompt",
                         source.string(), texts.size(), n, (most + 1) * bytes_of_passage));
     create_folder(folder_ / "texts");
-    for (int i = 0; i < n; ++i) write_if_changed(text_file(i), texts[static_cast<size_t>(i)]);
+    for (int i = 0; i < n; ++i) write_prompt(text_file(i), texts[static_cast<size_t>(i)]);
 }
 
 std::string PaperCommands::filled(std::string value) const {
     value = papers::with_prepared_files(std::move(value), paper_, folder_);
-    if (value.starts_with(assets)) return program::asset_path(value.substr(assets.size())).string();
+    value = program::with_asset_path(value);
     if (value.find(data_place) == std::string::npos) return value;
     std::string path = value;
     replace_all(path, data_place, settings_.data.string());
@@ -135,7 +142,7 @@ std::vector<const papers::Preparation*> PaperCommands::preparations_of(const pap
     std::vector<const papers::Preparation*> read;
     for (const papers::Preparation& preparation : paper_.preparations) {
         const std::string place = "{" + preparation.name + "}";
-        const bool is_read = std::ranges::any_of(trace.options, [&](const auto& option) {
+        const bool is_read = std::ranges::any_of(options_of(trace), [&](const auto& option) {
             return std::ranges::any_of(
                 option.second, [&](const std::string& value) { return value.find(place) != std::string::npos; });
         });
@@ -147,7 +154,7 @@ std::vector<const papers::Preparation*> PaperCommands::preparations_of(const pap
 SweepTrace PaperCommands::trace(const papers::PaperTrace& trace) const {
     SweepTrace made{trace.name, {trace.command}};
     append_model(made.arguments);
-    append(made.arguments, settings_.is_fast ? papers::with_replaced(trace.options, trace.fast) : trace.options);
+    append(made.arguments, options_of(trace));
     if (settings_.same_window > 0 && trace.command != "analyze")
         made.arguments.push_back(fmt::format("--same-window={}", settings_.same_window));
     for (int i = 0; i < n_texts(trace); ++i) made.arguments.push_back("--prompt-file=" + text_file(i).string());

@@ -50,6 +50,7 @@ class PaperCommands {
     [[nodiscard]] std::string filled(std::string value) const;
     void append(std::vector<std::string>& arguments, const papers::OptionTexts& options) const;
     void append_model(std::vector<std::string>& arguments) const;
+    [[nodiscard]] papers::OptionTexts options_of(const papers::PaperTrace& trace) const;
     [[nodiscard]] int n_texts(const papers::PaperTrace& trace) const;
     [[nodiscard]] std::filesystem::path text_file(int number) const;
 

@@ -113,6 +113,7 @@ bool ChildProcesses::read_lines(Child& child) {
             child.unfinished.erase(0, end + 1);
             if (line.empty()) continue;
             child.last_line = line;
+            if (child.first_line.empty()) child.first_line = line;
             if (line.starts_with(failure_prefix))
                 child.failure = line.substr(failure_prefix.size());
             else if (!child.failure.empty())
@@ -136,7 +137,9 @@ ChildEnd ChildProcesses::reap(pid_t process) {
         end.reason = fmt::format("ended by signal {} ({}){}", signal, ::strsignal(signal),
                                  signal == SIGKILL ? "; perhaps the memory did not suffice" : "");
     } else if (end.exit_code != 0) {
-        end.reason = child.mapped().failure.empty() ? child.mapped().last_line : child.mapped().failure;
+        end.reason = child.mapped().failure;
+        // Usage errors begin with the cause and end with a hint.
+        if (end.reason.empty()) end.reason = end.exit_code == 2 ? child.mapped().first_line : child.mapped().last_line;
         if (end.reason.empty()) end.reason = fmt::format("exit code {}", end.exit_code);
     }
     return end;

@@ -46,6 +46,7 @@ class ChildProcesses {
         int errors = -1;  ///< pipe from standard error
         int log = -1;
         std::string unfinished{};  ///< line without its end
+        std::string first_line{};
         std::string last_line{};
         std::string failure{};  ///< from the last line that begins with "kvscope: " on, as one line
     };

@@ -16,10 +16,12 @@
 #include "app/cli/option_validators.h"
 #include "app/cli/reproduce/paper_commands.h"
 #include "app/cli/reproduce/reproduced_items.h"
+#include "app/cli/reproduce/reproduction_folder.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/sweep/child_processes.h"
 #include "app/cli/sweep/sweep_runner.h"
 #include "app/cli/terminal.h"
+#include "app/papers/item_figure.h"
 #include "app/papers/page.h"
 #include "app/papers/paper.h"
 #include "app/program/version.h"
@@ -50,8 +52,10 @@ class TraceMaker {
         : paper_(paper), commands_(commands), folder_(folder), quiet_(quiet), stop_(stop) {}
 
     /// Returns why a trace was not made, by its name.
+    /// @throws std::invalid_argument if the folder contains traces of other settings
     std::map<std::string, std::string> make_all() {
         commands_.write_texts();
+        require_same_settings();
         std::map<std::string, std::string> missing;
         std::vector<SweepTrace> swept;
         for (const papers::PaperTrace& trace : paper_.traces) {
@@ -80,6 +84,25 @@ class TraceMaker {
  private:
     void say(const std::string& text) const {
         if (!quiet_) print_to_stderr(text);
+    }
+
+    void require_same_settings() const {
+        const auto check = [this](const SweepTrace& made) {
+            const auto last = folder_.last_attempt({&made});
+            if (!last || last->arguments == made.arguments) return;
+            throw std::invalid_argument(
+                fmt::format("{}: {} was made with other settings: choose another folder with -o, or delete this one",
+                            folder_.path().string(), made.name));
+        };
+        for (const papers::Preparation& preparation : paper_.preparations)
+            check({preparation.name, commands_.preparation(preparation)});
+        for (const papers::PaperTrace& trace : paper_.traces) {
+            try {
+                check(commands_.trace(trace));
+            } catch (const MissingData&) {
+                continue;  // make_all() says what is missing
+            }
+        }
     }
 
     void prepare(const papers::Preparation& preparation) {
@@ -113,16 +136,36 @@ class TraceMaker {
     const std::stop_token& stop_;
 };
 
-std::string command_of_trace(const papers::PaperTrace& trace, const PaperCommands& commands) {
-    try {
-        const SweepTrace made = commands.trace(trace);
-        analysis::ShellCommand command("kvscope " + made.arguments.front());
-        for (size_t i = 1; i < made.arguments.size(); ++i) command.add(made.arguments[i]);
-        command.add_path("-o", commands.folder() / (trace.name + ".h5"));
-        return command.text();
-    } catch (const MissingData& error) {
-        return fmt::format("# {}: {}", trace.name, error.what());
+/// @param arguments as "--option=value"
+std::string shell_command(const std::vector<std::string>& arguments, const fs::path& output) {
+    analysis::ShellCommand command("kvscope " + arguments.front());
+    for (size_t i = 1; i < arguments.size(); ++i) {
+        const size_t equals = arguments[i].find('=');
+        if (equals == std::string::npos)
+            command.add(arguments[i]);
+        else
+            command.add(arguments[i].substr(0, equals), arguments[i].substr(equals + 1));
     }
+    command.add_path("-o", output);
+    return command.text();
+}
+
+std::vector<std::string> commands_of(const papers::Paper& paper, const PaperCommands& commands) {
+    std::vector<std::string> all;
+    const auto add = [&](const std::string& name, const auto& make) {
+        try {
+            all.push_back(make());
+        } catch (const std::exception& error) {
+            all.push_back(fmt::format("# {}: {}", name, error.what()));
+        }
+    };
+    for (const papers::Preparation& one : paper.preparations)
+        add(one.name,
+            [&] { return shell_command(commands.preparation(one), papers::prepared_file(one, commands.folder())); });
+    for (const papers::PaperTrace& trace : paper.traces)
+        add(trace.name,
+            [&] { return shell_command(commands.trace(trace).arguments, commands.folder() / (trace.name + ".h5")); });
+    return all;
 }
 
 std::string own_command(const Arguments& arguments) {
@@ -186,13 +229,18 @@ int act(Arguments& arguments) {
     check_paths(arguments.settings);
     papers::Paper paper = papers::paper_named(arguments.paper);
     if (arguments.folder.empty()) arguments.folder = paper.name + (arguments.settings.is_fast ? "-fast" : "");
-    for (papers::PaperItem& item : paper.items)
+    for (papers::PaperItem& item : paper.items) {
+        if (!item.figure.empty()) (void)papers::figure_options(item);  // reports errors before the traces are made
         item = papers::with_prepared_files(std::move(item), paper, arguments.folder);
+        if (arguments.settings.same_window > 0)
+            item = papers::with_same_window(std::move(item), arguments.settings.same_window);
+    }
     const SweepFolder folder(arguments.folder);
     const PaperCommands commands(paper, arguments.settings, arguments.folder);
     StopSignals signals;
     signals.set_last_words("stopped; finished runs are kept, and the same command continues");
     try {
+        const ReproductionFolder reserved(arguments.folder);
         folder.create();
         const auto stop = signals.stop_token();
         const auto missing = TraceMaker(paper, commands, folder, arguments.quiet, stop).make_all();
@@ -203,8 +251,7 @@ int act(Arguments& arguments) {
         std::error_code error;
         fs::create_directories(arguments.folder / "figures", error);
         reproduction.items = reproduce_items(paper, commands, folder, missing, arguments.quiet, stop);
-        for (const papers::PaperTrace& trace : paper.traces)
-            reproduction.commands_of_traces.push_back(command_of_trace(trace, commands));
+        reproduction.commands_of_traces = commands_of(paper, commands);
         write_whole_file(arguments.folder / page_name, papers::page_of(reproduction), true);
         write_whole_file(arguments.folder / findings_name,
                          analysis::format_table(papers::table_of_findings(reproduction), analysis::TableFormat::csv),
