@@ -30,7 +30,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 std::vector<int> shown_layers(const trace::Reader& reader, const FigureOptions& options) {
-    const std::vector<int> layers = chosen_layers(reader, options);
+    std::vector<int> layers = chosen_layers(reader, options);
     if (!options.layers.empty()) return layers;
     std::vector<int> shown;
     for (const int i : evenly_spaced(static_cast<int>(layers.size()), default_layers))
