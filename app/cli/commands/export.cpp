@@ -417,7 +417,7 @@ std::function<int()> declare(CLI::App& app) {
     auto* figure = app.add_option(
         "--figure", arguments->figures,
         "Figure to export, as listed by `kvscope figures`; repeatable; `all` for every figure that the trace supports; "
-        "K-VEC:F4 for an item of a paper");
+        "DapQ:F5 for an item of a paper");
     suggest(figure->delimiter(',')->allow_extra_args(false), figures);
     suggest(app.add_option("--ranking", arguments->ranking,
                            "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
