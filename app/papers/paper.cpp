@@ -160,7 +160,7 @@ class PaperFile {
     }
 
     std::string known_trace(const YAML::Node& map) const {
-        const std::string name = optional_text(map, "trace");
+        std::string name = optional_text(map, "trace");
         if (name.empty()) return name;
         try {
             return paper_.trace(name).name;
