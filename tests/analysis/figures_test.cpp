@@ -618,7 +618,7 @@ TEST_CASE("query similarity of one head in many layers is a grid") {
 
 TEST_CASE("heads that are alike are dark in maps of the Jensen-Shannon divergence") {
     const SampleTrace sample;
-    const ColorScale& scale = made(sample.reader(), "jsd", {}).color_scales.at(0);
+    const ColorScale scale = made(sample.reader(), "jsd", {}).color_scales.at(0);
     CHECK(position_on_scale(scale, scale.min) == 1);
     CHECK(position_on_scale(scale, scale.max) == 0);
 }
