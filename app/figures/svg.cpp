@@ -9,6 +9,7 @@
 #include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
+#include "common/replace_all.h"
 
 namespace kvscope::figures {
 namespace {
@@ -35,11 +36,6 @@ void renumber(std::string& svg, std::string_view mark, std::string_view kind, st
     }
     out.append(svg, done, std::string::npos);
     svg = std::move(out);
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-        text.replace(at, from.size(), to);
 }
 
 /// Adds title and description, and the style that keeps enlarged maps sharp.

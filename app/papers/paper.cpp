@@ -19,6 +19,7 @@
 #include "analysis/results/scalars.h"
 #include "app/program/input_files.h"
 #include "app/program/yaml_file.h"
+#include "common/replace_all.h"
 #include "policies/registry/name_matching.h"
 #include "policies/registry/same_window.h"
 
@@ -311,11 +312,8 @@ fs::path prepared_file(const Preparation& preparation, const fs::path& folder) {
 }
 
 std::string with_prepared_files(std::string text, const Paper& paper, const fs::path& folder) {
-    for (const Preparation& preparation : paper.preparations) {
-        const std::string place = "{" + preparation.name + "}", file = prepared_file(preparation, folder).string();
-        for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + file.size()))
-            text.replace(at, place.size(), file);
-    }
+    for (const Preparation& preparation : paper.preparations)
+        replace_all(text, "{" + preparation.name + "}", prepared_file(preparation, folder).string());
     return text;
 }
 

@@ -7,8 +7,10 @@
 #include <system_error>
 #include <utility>
 
+#include "app/cli/sweep/sweep_folder.h"
 #include "app/program/input_files.h"
 #include "common/file_text.h"
+#include "common/replace_all.h"
 #include "common/whole_file.h"
 
 namespace kvscope::cli {
@@ -48,11 +50,6 @@ std::vector<std::string> texts_of_folder(const fs::path& folder, size_t n) {
     return texts;
 }
 
-void replace_all(std::string& text, std::string_view place, const std::string& value) {
-    for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + value.size()))
-        text.replace(at, place.size(), value);
-}
-
 /// Writes a prompt. @throws std::invalid_argument if the file exists with another text, to which traces belong
 void write_prompt(const fs::path& file, const std::string& text) {
     std::error_code error;
@@ -60,14 +57,6 @@ void write_prompt(const fs::path& file, const std::string& text) {
     if (file_text(file) != text)
         throw std::invalid_argument(file.string() +
                                     " is another text than that of --text: choose another folder with -o");
-}
-
-void create_folder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-        throw FileNotWritten(fmt::format("{}: the folder cannot be made: {}. Choose another folder with -o",
-                                         folder.string(), error.message()));
 }
 
 }  // namespace
@@ -99,7 +88,7 @@ void PaperCommands::write_texts() const {
             fmt::format("{} has {} prompts of at least {}: give a text of {} bytes or more with --text, or a folder "
                         "with a file per prompt",
                         source.string(), texts.size(), n, (most + 1) * bytes_of_passage));
-    create_folder(folder_ / "texts");
+    create_output_folder(folder_ / "texts");
     for (int i = 0; i < n; ++i) write_prompt(text_file(i), texts[static_cast<size_t>(i)]);
 }
 

@@ -44,7 +44,6 @@ class PaperCommands {
     [[nodiscard]] std::vector<std::string> item(const papers::PaperItem& item) const;
 
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-    [[nodiscard]] const PaperSettings& settings() const { return settings_; }
 
  private:
     [[nodiscard]] std::string filled(std::string value) const;

@@ -43,6 +43,14 @@ bool has_changed_input(const std::vector<std::string>& arguments, fs::file_time_
 
 }  // namespace
 
+void create_output_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        throw FileNotWritten(fmt::format("{}: the folder cannot be made: {}. Choose another folder with -o",
+                                         folder.string(), error.message()));
+}
+
 std::string SweepPart::name() const {
     return shard ? trace::file_of_shard(trace->name + ".h5", *shard).stem().string() : trace->name;
 }
@@ -81,13 +89,7 @@ std::optional<int> SweepFolder::begun_shards(const SweepTrace& trace) const {
 }
 
 void SweepFolder::create() const {
-    for (const char* name : {"logs", "shards"}) {
-        std::error_code error;
-        fs::create_directories(path_ / name, error);
-        if (error)
-            throw FileNotWritten(fmt::format("{}: the folder cannot be made: {}. Choose another folder with -o",
-                                             (path_ / name).string(), error.message()));
-    }
+    for (const char* name : {"logs", "shards"}) create_output_folder(path_ / name);
 }
 
 fs::path SweepFolder::attempt_file(const SweepPart& part) const { return logs() / (part.name() + ".json"); }

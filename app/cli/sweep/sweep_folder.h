@@ -10,6 +10,9 @@
 
 namespace kvscope::cli {
 
+/// Creates a folder, and those above it. @throws FileNotWritten with the advice to choose another folder with -o
+void create_output_folder(const std::filesystem::path& folder);
+
 /// A process of a sweep: a whole trace, or one shard of it.
 struct SweepPart {
     const SweepTrace* trace = nullptr;

@@ -7,6 +7,7 @@
 #include <array>
 #include <numeric>
 
+#include "common/replace_all.h"
 #include "engine/common/engine_error.h"
 #include "engine/tasks/api/item_names.h"
 
@@ -39,8 +40,7 @@ void shuffle(std::vector<T>& list, SeededRandom& random) {
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 std::string replaced(std::string text, std::string_view placeholder, std::string_view value) {
-    for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + value.size()))
-        text.replace(at, placeholder.size(), value);
+    replace_all(text, placeholder, value);
     return text;
 }
 

@@ -107,12 +107,11 @@ class TraceMaker {
 
     void prepare(const papers::Preparation& preparation) {
         const fs::path file = papers::prepared_file(preparation, folder_.path());
-        std::error_code error;
-        fs::create_directories(file.parent_path(), error);
+        create_output_folder(file.parent_path());
         make_alone({preparation.name, commands_.preparation(preparation)}, file);
     }
 
-    /// Runs a command that is quick or continues by itself, unless its output exists from the same command.
+    /// Runs a command, unless the same command has already made the output. Restarts an interrupted command.
     void make_alone(const SweepTrace& trace, const fs::path& output) {
         const SweepPart part{&trace};
         const auto last = folder_.last_attempt(part);
@@ -248,8 +247,7 @@ int act(Arguments& arguments) {
         reproduction.paper = &paper;
         reproduction.command = own_command(arguments);
         reproduction.conditions = conditions_of(paper, arguments, missing);
-        std::error_code error;
-        fs::create_directories(arguments.folder / "figures", error);
+        create_output_folder(arguments.folder / "figures");
         reproduction.items = reproduce_items(paper, commands, folder, missing, arguments.quiet, stop);
         reproduction.commands_of_traces = commands_of(paper, commands);
         write_whole_file(arguments.folder / page_name, papers::page_of(reproduction), true);
